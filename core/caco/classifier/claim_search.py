@@ -1,0 +1,171 @@
+"""One claim's way through the premises of its documents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from caco.classifier.claim_verdict import Calibration, ClaimVerdict, Clash, OnConflict, Reading
+from caco.evidence import ClaimWords, Corpus, Premise
+from caco.figures import (
+    Figure,
+    compare,
+    describe,
+    equal,
+    find_figures,
+    is_total,
+    misattributed,
+)
+from caco.models import Claim, ClaimResult
+from caco.roles import turned_roles
+
+__all__ = ["ClaimSearch"]
+
+CERTAIN_SUPPORT = 0.9
+"""P(entailment) at which no further window is read."""
+LIKELY_WINDOWS = 3
+"""How many of the likeliest windows are read before the rest."""
+LIKELY_SHARE = 0.6
+"""A window is among them only if its likeness is this near to the likeliest one's."""
+RELEVANT = 0.34
+"""Share of the claim's weight that a premise must hold before it can contradict the claim."""
+RELATIVELY_RELEVANT = 0.8
+"""Or this share of the likeliest premise's, where no premise shares many words with the claim."""
+MOVED_SUPPORT = 0.98
+"""Share of the support that turns into contradiction where a figure or a role differs."""
+MOVED_NEUTRAL = 0.8
+"""The same of what is neutral, in a relevant premise."""
+MOVED_TOTAL = 0.9
+"""Share of the contradiction that turns into support where a claim's total adds up."""
+
+_BOUNDS = tuple(
+    (re.compile(pattern, re.IGNORECASE), plain)
+    for pattern, plain in (
+        (r"\b(?:no|not) more than\b ?|\ba maximum of\b ?|\bup to (?=\d)", "at most "),
+        (r"\b(?:no|not) (?:less|fewer) than\b ?|\ba minimum of\b ?", "at least "),
+        (r"\bnão mais (?:do )?que\b ?|\bum máximo de\b ?", "no máximo "),
+        (r"\bnão menos (?:do )?que\b ?|\bum mínimo de\b ?", "pelo menos "),
+    )
+)
+
+
+class ClaimSearch:
+    """One claim on its way through the premises of its corpus.
+
+    Args:
+        claim: The claim.
+        corpus: The documents, cut into windows.
+        language: Language of the claim, for reading its figures.
+        calibration: Of the model's P(entailment).
+    """
+
+    def __init__(
+        self, claim: Claim, corpus: Corpus, language: str, calibration: Calibration
+    ) -> None:
+        self.claim = claim
+        self.language = language
+        self.pairs: set[tuple[str, str]] = set()
+        self.truncated = False
+        self._calibration = calibration
+        self._words = ClaimWords(claim, corpus, language)
+        self._readings: list[Reading] = []
+        self._verbatim = corpus.verbatim(claim)
+        ranked = sorted(
+            ((self._words.share(window.words), window) for window in corpus.windows),
+            key=lambda item: (-item[0], item[1].reading),
+        )
+        best = ranked[0][0] if ranked else 0.0
+        self._relevant_from = min(RELEVANT, RELATIVELY_RELEVANT * best)
+        self._rounds = self._plan(corpus, ranked)
+
+    def _plan(self, corpus: Corpus, ranked: Sequence[tuple[float, Premise]]) -> list[list[Premise]]:
+        """Order all premises, likeliest first, without reading any text twice."""
+        closest = corpus.closest(self._words)
+        if self._verbatim:
+            stating = set(self._verbatim)
+            return [[premise for premise in closest if stating.isdisjoint(premise.places)]]
+        likely = [
+            window
+            for value, window in ranked[:LIKELY_WINDOWS]
+            if value > 0 and value >= LIKELY_SHARE * ranked[0][0]
+        ]
+        everything = [window for _, window in ranked]
+        planned: list[list[Premise]] = []
+        read: set[tuple[str, frozenset[str]]] = set()
+        for group in (closest, [*likely, *corpus.joined(self._words)], everything):
+            fresh = {premise.key: premise for premise in group if premise.key not in read}
+            read.update(fresh)
+            planned.append(list(fresh.values()))
+        return [group for group in planned if group]
+
+    def next_round(self) -> list[Premise]:
+        """Return the premises to read next; none when all are read or support is certain."""
+        if not self._rounds or any(r.entailment >= CERTAIN_SUPPORT for r in self._readings):
+            return []
+        return self._rounds.pop(0)
+
+    def pair(self, premise: Premise) -> tuple[str, str]:
+        """Return (premise, hypothesis) for the model: equal figures and bounds in equal words."""
+        hypothesis = self.claim.hypothesis
+        replaced = 0
+        for figure in _figures(hypothesis, self.language):
+            others = _figures(premise.reading, self.language)
+            if any(other.text.casefold() == figure.text.casefold() for other in others):
+                continue
+            twin = next((other for other in others if equal(figure, other)), None)
+            if twin is not None:
+                start, end = figure.start + replaced, figure.end + replaced
+                hypothesis = hypothesis[:start] + twin.text + hypothesis[end:]
+                replaced += len(twin.text) - (end - start)
+        pair = _plain_bounds(premise.reading), _plain_bounds(hypothesis)
+        self.pairs.add(pair)
+        return pair
+
+    def add(self, premise: Premise, scores: Sequence[float], *, cut: bool) -> None:
+        """Record a premise's (entailment, neutral, contradiction), corrected by the figures."""
+        entailment, neutral, contradiction = self._calibration(scores)
+        self.truncated |= cut
+        likeness = self._words.share(premise.words)
+        relevant = likeness > 0 and likeness >= self._relevant_from
+        clash = self._clash(premise) if relevant or entailment >= 0.5 else None
+        if clash is not None:
+            moved = MOVED_SUPPORT * entailment
+            moved_neutral = MOVED_NEUTRAL * neutral if relevant else 0.0
+            entailment, neutral = entailment - moved, neutral - moved_neutral
+            contradiction += moved + moved_neutral
+        elif relevant and is_total(self.claim.hypothesis, premise.reading, self.language):
+            # The model sees two figures that differ; it cannot add.
+            moved = MOVED_TOTAL * contradiction
+            entailment, contradiction = entailment + moved, contradiction - moved
+        self._readings.append(
+            Reading(premise, likeness, relevant, entailment, neutral, contradiction, clash)
+        )
+
+    def _clash(self, premise: Premise) -> Clash | None:
+        """What in the premise speaks against the claim, in figures or in who did what to whom."""
+        claim, reading = self.claim.hypothesis, premise.reading
+        found = compare(claim, reading, self.language).mismatches
+        mismatch = found[0] if found else misattributed(claim, reading, self.language)
+        if mismatch is not None:
+            return Clash(mismatch.evidence.text, describe(mismatch, self.language))
+        turned = turned_roles(claim, reading)
+        return Clash(turned.evidence, turned.evidence) if turned is not None else None
+
+    def result(self, on_conflict: OnConflict) -> ClaimResult:
+        """Return the verdict on what has been read."""
+        verdict = ClaimVerdict(self.claim, self._words, self._readings, self._verbatim)
+        return verdict.result(on_conflict)
+
+
+@lru_cache(maxsize=4096)
+def _plain_bounds(text: str) -> str:
+    """Write bounds in one way: the model takes "no more than two" to deny "at most two"."""
+    for pattern, plain in _BOUNDS:
+        text = pattern.sub(plain, text)
+    return text
+
+
+@lru_cache(maxsize=4096)
+def _figures(text: str, language: str) -> tuple[Figure, ...]:
+    return find_figures(text, language)

@@ -1,0 +1,5 @@
+"""`DeBERTaClassifier` where cavaquinho's users import it from."""
+
+from caco.classifier.cross_encoder import DeBERTaClassifier
+
+__all__ = ["DeBERTaClassifier"]
