@@ -1,0 +1,320 @@
+"""A chain that is run again, with feedback, until its answer passes."""
+
+# ruff: noqa: ANN401 (what flows through a chain is of any type)
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
+from langchain_core.runnables.base import coerce_to_runnable
+from langchain_core.runnables.utils import ConfigurableFieldSpec
+from pydantic import ConfigDict, Field
+from typing_extensions import override
+
+from langchain_caco.attempts import Call, Loop, OnExhausted
+from langchain_caco.checking import AnswerChecker
+from langchain_caco.rows import (
+    Row,
+    RunManager,
+    Verdict,
+    aattempt,
+    ajudge,
+    apass_through,
+    attempt,
+    judge,
+    pass_through,
+    unwrapped,
+)
+
+__all__ = ["HallucinationRetry", "with_hallucination_retry"]
+
+
+def with_hallucination_retry(
+    chain: Any,
+    guard: AnswerChecker,
+    max_retries: int = 2,
+    feedback_key: str | None = "feedback",
+    on_exhausted: OnExhausted = "best",
+) -> HallucinationRetry:
+    """Run a chain again, with feedback, until its answer passes the guard.
+
+    The feedback names the failing claims and the evidence against them. In a dict it stands under
+    ``feedback_key`` ("" on the first attempt); messages (a list, a prompt value, or a dict's
+    ``messages``) get the rejected draft and the feedback appended; a str gets it after a blank
+    line, which a retriever sees too: give a dict to keep the two apart.
+
+    Every attempt is verified against its own documents or, where it asked no retriever, those that
+    an earlier one got. What is returned is a verified answer, with the attempts so far in its
+    result's ``attempts``. If none passes, ``on_exhausted`` picks one and the guard's ``on_fail``
+    says what is done with it.
+
+    Args:
+        chain: The chain, without a guard of its own.
+        guard: The `CacoGuard` that verifies.
+        max_retries: How often to run the chain again, 0 or more.
+        feedback_key: Where a dict input gets the feedback; None: nowhere.
+        on_exhausted: The attempt with the lowest risk ("best"), the "last" one, or "raise"
+            `HallucinationError` with the best one's result, whatever ``on_fail`` is.
+
+    Returns:
+        A Runnable with the chain's input, and its output with the verdict. It gives its answer
+        whole: chunks pass through only with no retries and the guard's ``streaming="passthrough"``.
+
+    Raises:
+        TypeError: ``guard`` is not a `CacoGuard`, or ``chain`` cannot be made a Runnable.
+        ValueError: ``max_retries`` is negative, or ``on_exhausted`` unknown.
+    """
+    if not isinstance(guard, AnswerChecker):
+        raise TypeError(f"guard must be a CacoGuard, not {type(guard).__name__}")
+    return HallucinationRetry(
+        bound=coerce_to_runnable(chain),
+        guard=guard,
+        max_retries=max_retries,
+        feedback_key=feedback_key,
+        on_exhausted=on_exhausted,
+    )
+
+
+class HallucinationRetry(RunnableSerializable[Any, Any]):
+    """What `with_hallucination_retry` and `CacoGuard.around` return; see there.
+
+    Attributes:
+        bound: The chain.
+        guard: What verifies its answers.
+        max_retries: How often the chain is run again, 0 or more.
+        feedback_key: Where a dict input gets the feedback, or None.
+        on_exhausted: Which attempt to hand to the guard's ``on_fail`` when none passed.
+    """
+
+    bound: Runnable[Any, Any]
+    guard: AnswerChecker
+    max_retries: int = Field(default=2, ge=0)
+    feedback_key: str | None = "feedback"
+    on_exhausted: OnExhausted = "best"
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+    @classmethod
+    @override
+    def is_lc_serializable(cls) -> bool:
+        """Whether ``dumps`` can write it: yes, if it can write the chain."""
+        return True
+
+    @property
+    @override
+    def InputType(self) -> Any:
+        """The chain's."""
+        return self.bound.InputType
+
+    @property
+    @override
+    def OutputType(self) -> Any:
+        """The guard's."""
+        return self.guard.OutputType
+
+    @property
+    @override
+    def config_specs(self) -> list[ConfigurableFieldSpec]:
+        """The chain's."""
+        return self.bound.config_specs
+
+    @override
+    def get_input_schema(self, config: RunnableConfig | None = None) -> Any:
+        """Return the chain's."""
+        return self.bound.get_input_schema(config)
+
+    @override
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Run the chain until its answer passes, or the retries are used up."""
+        return self._call_with_config(self._one, input, config, **kwargs)
+
+    @override
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """`invoke`, asynchronously."""
+        return await self._acall_with_config(self._aone, input, config, **kwargs)
+
+    @override
+    def batch(
+        self,
+        inputs: list[Any],
+        config: RunnableConfig | list[RunnableConfig] | None = None,
+        *,
+        return_exceptions: bool = False,
+        **kwargs: Any | None,
+    ) -> list[Any]:
+        """`invoke` many; the answers of each round are verified together."""
+        return self._batch_with_config(
+            self._many, inputs, config, return_exceptions=return_exceptions, **kwargs
+        )
+
+    @override
+    async def abatch(
+        self,
+        inputs: list[Any],
+        config: RunnableConfig | list[RunnableConfig] | None = None,
+        *,
+        return_exceptions: bool = False,
+        **kwargs: Any | None,
+    ) -> list[Any]:
+        """`batch`, asynchronously."""
+        return await self._abatch_with_config(
+            self._amany, inputs, config, return_exceptions=return_exceptions, **kwargs
+        )
+
+    @override
+    def stream(
+        self, input: Any, config: RunnableConfig | None = None, **kwargs: Any | None
+    ) -> Iterator[Any]:
+        """Yield the answer whole; in chunks only where none can be taken back."""
+        if self._passes_through:
+            yield from self._transform_stream_with_config(
+                iter([input]), self._passed, config, **kwargs
+            )
+        else:
+            yield self.invoke(input, config, **kwargs)
+
+    @override
+    async def astream(
+        self, input: Any, config: RunnableConfig | None = None, **kwargs: Any | None
+    ) -> AsyncIterator[Any]:
+        """`stream`, asynchronously."""
+        if not self._passes_through:
+            yield await self.ainvoke(input, config, **kwargs)
+            return
+
+        async def inputs() -> AsyncIterator[Any]:
+            yield input
+
+        async for chunk in self._atransform_stream_with_config(
+            inputs(), self._apassed, config, **kwargs
+        ):
+            yield chunk
+
+    @property
+    def _passes_through(self) -> bool:
+        return self.max_retries == 0 and self.guard.streaming == "passthrough"
+
+    # LangChain fills in ``run_manager`` and ``config`` by these names, as lists for a batch.
+
+    def _one(
+        self,
+        value: Any,
+        run_manager: CallbackManagerForChainRun,
+        config: RunnableConfig,
+        **kwargs: Any,
+    ) -> Any:
+        return unwrapped(self._many([value], [run_manager], [config], **kwargs)[0])
+
+    async def _aone(
+        self,
+        value: Any,
+        run_manager: AsyncCallbackManagerForChainRun,
+        config: RunnableConfig,
+        **kwargs: Any,
+    ) -> Any:
+        return unwrapped((await self._amany([value], [run_manager], [config], **kwargs))[0])
+
+    def _many(
+        self,
+        values: list[Any],
+        run_manager: list[CallbackManagerForChainRun],
+        config: list[RunnableConfig],
+        **kwargs: Any,
+    ) -> list[Any]:
+        loops = self._loops(values, run_manager, config)
+        for number in range(1, self.max_retries + 2):
+            calls = [Call(loop, number) for loop in loops if not loop.ended]
+            if not calls:
+                break
+            inputs, configs = [call.input for call in calls], [call.config for call in calls]
+            if len(calls) == 1:
+                outputs = [attempt(self.bound.invoke, inputs[0], configs[0], **kwargs)]
+            else:
+                outputs = self.bound.batch(inputs, configs, return_exceptions=True, **kwargs)
+            rows = self._rows(calls, outputs)
+            self._note(calls, outputs, judge(self.guard, rows, [c.loop.config for c in calls]))
+        return self._outcomes(loops)
+
+    async def _amany(
+        self,
+        values: list[Any],
+        run_manager: list[AsyncCallbackManagerForChainRun],
+        config: list[RunnableConfig],
+        **kwargs: Any,
+    ) -> list[Any]:
+        loops = self._loops(values, run_manager, config)
+        for number in range(1, self.max_retries + 2):
+            calls = [Call(loop, number) for loop in loops if not loop.ended]
+            if not calls:
+                break
+            inputs, configs = [call.input for call in calls], [call.config for call in calls]
+            if len(calls) == 1:
+                outputs = [await aattempt(self.bound.ainvoke(inputs[0], configs[0], **kwargs))]
+            else:
+                outputs = await self.bound.abatch(inputs, configs, return_exceptions=True, **kwargs)
+            rows = self._rows(calls, outputs)
+            verdicts = await ajudge(self.guard, rows, [c.loop.config for c in calls])
+            self._note(calls, outputs, verdicts)
+        return self._outcomes(loops)
+
+    def _passed(
+        self,
+        inputs: Iterator[Any],
+        run_manager: CallbackManagerForChainRun,
+        config: RunnableConfig,
+        **kwargs: Any,
+    ) -> Iterator[Any]:
+        (loop,) = self._loops([next(inputs)], [run_manager], [config])
+        call = Call(loop, 1)
+
+        def judged(value: Any) -> Verdict:
+            return judge(self.guard, self._rows([call], [value]), [config])[0]
+
+        chunks = self.bound.stream(call.input, call.config, **kwargs)
+        return pass_through(self.guard, chunks, judged)
+
+    async def _apassed(
+        self,
+        inputs: AsyncIterator[Any],
+        run_manager: AsyncCallbackManagerForChainRun,
+        config: RunnableConfig,
+        **kwargs: Any,
+    ) -> AsyncIterator[Any]:
+        (loop,) = self._loops([await anext(inputs)], [run_manager], [config])
+        call = Call(loop, 1)
+
+        async def judged(value: Any) -> Verdict:
+            return (await ajudge(self.guard, self._rows([call], [value]), [config]))[0]
+
+        chunks = self.bound.astream(call.input, call.config, **kwargs)
+        async with aclosing(apass_through(self.guard, chunks, judged)) as passed:
+            async for chunk in passed:
+                yield chunk
+
+    def _loops(
+        self, values: list[Any], runs: Sequence[RunManager], configs: list[RunnableConfig]
+    ) -> list[Loop]:
+        loops = []
+        for value, run, config in zip(values, runs, configs, strict=True):
+            loop = Loop(value, run, config, self.feedback_key, self.max_retries > 0)
+            loops.append(loop)
+            # An input that feedback could not reach is an error now, not when it is needed.
+            first = attempt(loop.next_input)
+            if isinstance(first, Exception):
+                loop.note(None, first)
+        return loops
+
+    def _rows(self, calls: list[Call], outputs: list[Any]) -> list[Row]:
+        pairs = zip(calls, outputs, strict=True)
+        return [call.row(self.guard, output) for call, output in pairs]
+
+    def _note(self, calls: list[Call], outputs: list[Any], verdicts: list[Verdict]) -> None:
+        for call, output, verdict in zip(calls, outputs, verdicts, strict=True):
+            call.loop.note(output, verdict)
+
+    def _outcomes(self, loops: list[Loop]) -> list[Any]:
+        return [attempt(loop.outcome, self.guard, self.on_exhausted) for loop in loops]
