@@ -24,7 +24,7 @@ ROWS = (
     ("blocks", "sentences", "checkworthy"),
     ("text", "figures", "roles"),
     ("extractor", "evidence", "search", "config"),
-    ("classifier", "signals", "aggregator"),
+    ("items", "classifier", "signals", "aggregator"),
     ("gate", "tuning", "receipts", "consistency"),
     ("tension",),
     ("validator",),

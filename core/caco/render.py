@@ -19,15 +19,13 @@ from types import MappingProxyType
 from caco.evidence import Context, as_documents
 from caco.models import ClaimResult, Document, Evidence, Labels, Status, ValidationResult
 
-__all__ = ["render_fragment", "render_html"]
+__all__ = ["VERDICT_WORDS", "render_fragment", "render_html"]
 
 _UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
-_WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+VERDICT_WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "english": {
-            "lang": "en",
-            "title": "Check of an answer",
             Labels.VALUE_ENTAILMENT.value: "supported",
             Labels.VALUE_NEUTRAL.value: "not supported",
             Labels.VALUE_CONTRADICTION.value: "contradicted",
@@ -37,6 +35,28 @@ _WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "no_claims": "Nothing to check",
             "error": "Could not be checked",
             "risk": "risk {score:.2f}, threshold {threshold:.2f}",
+        },
+        "portuguese": {
+            Labels.VALUE_ENTAILMENT.value: "apoiada",
+            Labels.VALUE_NEUTRAL.value: "sem apoio",
+            Labels.VALUE_CONTRADICTION.value: "contradita",
+            "passed": "Fiel aos documentos",
+            "failed": "Não é fiel aos documentos",
+            "abstained": "Não julgada",
+            "no_claims": "Nada a conferir",
+            "error": "Não foi possível conferir",
+            "risk": "risco {score:.2f}, limite {threshold:.2f}",
+        },
+    }
+)
+"""What an answer and its claims are called, on pages and on the command line."""
+
+_WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "english": {
+            "lang": "en",
+            "title": "Check of an answer",
+            **VERDICT_WORDS["english"],
             "withheld": "To be withheld: {reason}",
             "answer": "Answer",
             "claims": "Claims",
@@ -53,15 +73,7 @@ _WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "portuguese": {
             "lang": "pt",
             "title": "Verificação de uma resposta",
-            Labels.VALUE_ENTAILMENT.value: "apoiada",
-            Labels.VALUE_NEUTRAL.value: "sem apoio",
-            Labels.VALUE_CONTRADICTION.value: "contradita",
-            "passed": "Fiel aos documentos",
-            "failed": "Não é fiel aos documentos",
-            "abstained": "Não julgada",
-            "no_claims": "Nada a conferir",
-            "error": "Não foi possível conferir",
-            "risk": "risco {score:.2f}, limite {threshold:.2f}",
+            **VERDICT_WORDS["portuguese"],
             "withheld": "A reter: {reason}",
             "answer": "Resposta",
             "claims": "Afirmações",

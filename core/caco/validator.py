@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -13,12 +13,14 @@ from typing import Literal, TypeVar, get_args
 
 from caco.aggregator import Aggregator
 from caco.classifier.base import ClassifierContract
+from caco.classifier.custom import classify_with
 from caco.classifier.nli import NLIClassifier
 from caco.errors import MissingContextError
 from caco.evidence import Context, as_documents, joined_text
 from caco.extractor.base import ExtractorContract
 from caco.extractor.rule import RuleExtractor
 from caco.gate import GatingPolicy
+from caco.items import BatchItem, batch_items
 from caco.models import (
     Claim,
     ClaimResult,
@@ -33,10 +35,9 @@ from caco.summary import summarise
 from caco.tension import CTS, tension_of
 from caco.text import resolve_language
 
-__all__ = ["BatchItem", "OnMissingContext", "Validator"]
+__all__ = ["OnMissingContext", "Validator"]
 
 OnMissingContext = Literal["flag", "abstain", "raise"]
-BatchItem = Mapping[str, object] | tuple[str, Context]
 _Result = TypeVar("_Result")
 
 
@@ -197,7 +198,7 @@ class Validator:
             TypeError: As in `validate`, naming the item.
         """
         checked = []
-        for position, item in enumerate(_batch(items, context, contexts, responses)):
+        for position, item in enumerate(batch_items(items, context, contexts, responses)):
             try:
                 checked.append(self._checked(*item))
             except (TypeError, ValueError) as error:
@@ -310,7 +311,9 @@ class Validator:
         if isinstance(self.classifier, NLIClassifier):
             found = self.classifier.verify([(item.chosen, item.documents) for item in items])
             return [_Verdicts(v.results, v.windows, v.pairs, v.truncated) for v in found]
-        return [_Verdicts(_classify(self.classifier, item)) for item in items]
+        return [
+            _Verdicts(classify_with(self.classifier, item.chosen, item.documents)) for item in items
+        ]
 
     def _conclude(self, item: _Item, verdicts: _Verdicts) -> ValidationResult:
         results = iter(verdicts.results)
@@ -396,96 +399,6 @@ def _readable(documents: Iterable[Document]) -> bool:
     return any(any(map(str.isalnum, document.text)) for document in documents)
 
 
-def _batch(
-    items: Iterable[BatchItem] | Sequence[str] | None,
-    context: Context,
-    contexts: Sequence[Context] | None,
-    responses: Sequence[str] | None,
-) -> list[tuple[object, object, object]]:
-    """Return (response, context, prompt) for each item of a batch, in whatever form it came."""
-    shared = context is not None or contexts is not None
-    if items is not None and responses is not None:
-        raise ValueError("give items or responses, not both")
-    if responses is None and shared:
-        responses = items  # type: ignore[assignment]
-    if responses is not None:
-        if not shared:
-            raise ValueError("responses need context= or contexts=")
-        if isinstance(responses, (str, bytes)):
-            raise TypeError("responses must be a sequence of str, not a single text")
-        return _paired(list(responses), context, contexts)
-    if items is None:
-        raise ValueError("give items, or responses with context= or contexts=")
-    if isinstance(items, (str, bytes, Mapping)):
-        raise TypeError(f"items must be a sequence of items, not a {type(items).__name__}")
-    return [_unpacked(item, position) for position, item in enumerate(items)]
-
-
-def _unpacked(item: object, position: int) -> tuple[object, object, object]:
-    if isinstance(item, Mapping):
-        missing = {"response", "context"} - set(item)
-        if missing:
-            raise ValueError(
-                f"item {position} lacks {sorted(missing)}; it has {sorted(map(str, item))}"
-            )
-        return item["response"], item["context"], item.get("prompt")
-    if isinstance(item, (tuple, list)) and len(item) == 2:
-        return item[0], item[1], None
-    raise TypeError(
-        f"item {position} must be a mapping with 'response' and 'context' or a "
-        f"(response, context) pair, not {type(item).__name__}"
-    )
-
-
-def _paired(
-    responses: Sequence[str], context: Context, contexts: Sequence[Context] | None
-) -> list[tuple[object, object, object]]:
-    if contexts is None:
-        return [(response, context, None) for response in responses]
-    if len(contexts) != len(responses):
-        raise ValueError(f"{len(responses)} responses, but {len(contexts)} contexts")
-    return [(response, own, None) for response, own in zip(responses, contexts, strict=True)]
-
-
-def _classify(classifier: ClassifierContract, item: _Item) -> tuple[ClaimResult, ...]:
-    """Run a custom classifier on one answer's claims and complete its results."""
-    texts = [claim.text for claim in item.chosen]
-    context = joined_text(item.documents)
-    name = type(classifier).__name__
-    batch = getattr(classifier, "classify_batch", None)
-    if batch is not None:
-        found = list(batch(texts, context))
-    else:
-        found = [classifier.classify(text, context) for text in texts]
-    for result in found:
-        if not isinstance(result, ClaimResult):
-            raise TypeError(f"{name} returned a {type(result).__name__}, not a ClaimResult")
-    if len(found) != len(texts):
-        raise ValueError(f"{name} returned {len(found)} results for {len(texts)} claims")
-    return tuple(_completed(r, c, item.documents) for r, c in zip(found, item.chosen, strict=True))
-
-
-def _completed(result: ClaimResult, claim: Claim, documents: Sequence[Document]) -> ClaimResult:
-    """Add the claim's place, the evidence's where it occurs in a document, and the reason."""
-    reason = result.reason
-    if reason is None and result.label is Labels.VALUE_CONTRADICTION:
-        reason = result.evidence or None
-    result = replace(result, start=claim.start, end=claim.end, reason=reason)
-    if not result.evidence or _quotes(result, documents):
-        return result
-    result = replace(result, evidence_document=None, evidence_start=None, evidence_end=None)
-    for document in documents:
-        start = document.text.find(result.evidence)
-        if start >= 0:
-            return replace(
-                result,
-                evidence_document=document.id,
-                evidence_start=start,
-                evidence_end=start + len(result.evidence),
-            )
-    return result
-
-
 def _unread(claim: Claim) -> ClaimResult:
     return ClaimResult(
         text=claim.text,
@@ -494,15 +407,6 @@ def _unread(claim: Claim) -> ClaimResult:
         score=1.0,
         start=claim.start,
         end=claim.end,
-    )
-
-
-def _quotes(result: ClaimResult, documents: Sequence[Document]) -> bool:
-    """Whether a result's evidence stands where it says."""
-    return any(
-        document.id == result.evidence_document
-        and document.text[result.evidence_start : result.evidence_end] == result.evidence
-        for document in documents
     )
 
 

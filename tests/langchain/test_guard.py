@@ -906,5 +906,5 @@ def test_chunks_that_do_not_add_up_are_an_error_that_says_what_to_do(guard, how)
 
     chain = RunnableGenerator(chunks, achunks) | guard(streaming="passthrough")
     # The oldest langchain-core adds such chunks up, into a dict without an answer.
-    with pytest.raises((TypeError, ValueError), match="streaming='buffer'|looked for 'answer'"):
+    with pytest.raises((TypeError, ValueError), match=r"streaming='buffer'|looked for 'answer'"):
         stream(chain, {}, how)

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from caco.cli.base import EXIT_ERROR, EXIT_FAILED, EXIT_PASSED, Command
-from caco.cli.inputs import argument_text, read_inputs
+from caco.cli.inputs import add_text_arguments, argument_text, read_inputs
 from caco.cli.report import print_result
 from caco.cli.terminal import Terminal
 from caco.models import Status, ValidationResult
@@ -15,31 +15,7 @@ __all__ = ["COMMAND"]
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    response = parser.add_mutually_exclusive_group(required=True)
-    response.add_argument(
-        "--response",
-        metavar="TEXT",
-        type=argument_text,
-        help="the answer to check; - is standard input",
-    )
-    response.add_argument(
-        "--response-file", metavar="FILE", help="a file with the answer; - is standard input"
-    )
-    parser.add_argument(
-        "--context",
-        metavar="TEXT",
-        type=argument_text,
-        action="append",
-        default=[],
-        help="a document to check against; may be repeated; - is standard input",
-    )
-    parser.add_argument(
-        "--context-file",
-        metavar="FILE",
-        action="append",
-        default=[],
-        help="a file with a document; may be repeated; - is standard input",
-    )
+    add_text_arguments(parser)
     parser.add_argument(
         "--prompt", metavar="TEXT", type=argument_text, help="the question that was answered"
     )

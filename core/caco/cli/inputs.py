@@ -4,15 +4,44 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
 from caco.models import Document
 
-__all__ = ["STANDARD_INPUT", "argument_text", "read_inputs", "read_text"]
+__all__ = ["STANDARD_INPUT", "add_text_arguments", "argument_text", "read_inputs", "read_text"]
 
 STANDARD_INPUT = "-"
+
+
+def add_text_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments that name an answer and its documents, as texts or as files."""
+    response = parser.add_mutually_exclusive_group(required=True)
+    response.add_argument(
+        "--response",
+        metavar="TEXT",
+        type=argument_text,
+        help="the answer to check; - is standard input",
+    )
+    response.add_argument(
+        "--response-file", metavar="FILE", help="a file with the answer; - is standard input"
+    )
+    parser.add_argument(
+        "--context",
+        metavar="TEXT",
+        type=argument_text,
+        action="append",
+        default=[],
+        help="a document, with its place (from 0) as id; may be repeated; - is standard input",
+    )
+    parser.add_argument(
+        "--context-file",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="a file with a document, with its name as id; may be repeated; - is standard input",
+    )
 
 
 def argument_text(argument: str) -> str:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from caco.cli.terminal import Terminal
 from caco.models import ClaimResult, Evidence, Labels, Status, ValidationResult
+from caco.render import VERDICT_WORDS
 
 __all__ = ["print_result"]
 
@@ -29,15 +30,7 @@ _LEADS = MappingProxyType(
 _WORDS = MappingProxyType(
     {
         "english": {
-            Labels.VALUE_ENTAILMENT.value: "supported",
-            Labels.VALUE_NEUTRAL.value: "not supported",
-            Labels.VALUE_CONTRADICTION.value: "contradicted",
-            "passed": "Faithful to the documents",
-            "failed": "Not faithful to the documents",
-            "abstained": "Not judged",
-            "no_claims": "Nothing to check",
-            "error": "Could not be checked",
-            "risk": "risk {score:.2f}, threshold {threshold:.2f}",
+            **VERDICT_WORDS["english"],
             "place": "{document}, characters {start}-{end}",
             "source": "source: ",
             "nearest": "nearest: ",
@@ -46,15 +39,7 @@ _WORDS = MappingProxyType(
             "also_against": "but against: ",
         },
         "portuguese": {
-            Labels.VALUE_ENTAILMENT.value: "apoiada",
-            Labels.VALUE_NEUTRAL.value: "sem apoio",
-            Labels.VALUE_CONTRADICTION.value: "contradita",
-            "passed": "Fiel aos documentos",
-            "failed": "Não é fiel aos documentos",
-            "abstained": "Não julgada",
-            "no_claims": "Nada a conferir",
-            "error": "Não foi possível conferir",
-            "risk": "risco {score:.2f}, limite {threshold:.2f}",
+            **VERDICT_WORDS["portuguese"],
             "place": "{document}, caracteres {start}-{end}",
             "source": "fonte: ",
             "nearest": "mais próximo: ",

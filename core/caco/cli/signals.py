@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from caco.cli.base import EXIT_FAILED, EXIT_PASSED, Command
-from caco.cli.inputs import argument_text, read_inputs
+from caco.cli.inputs import add_text_arguments, read_inputs
 from caco.cli.terminal import Terminal
 from caco.models import Document, Labels
 from caco.text import resolve_language
@@ -62,31 +62,7 @@ _WORDS = MappingProxyType(
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    response = parser.add_mutually_exclusive_group(required=True)
-    response.add_argument(
-        "--response",
-        metavar="TEXT",
-        type=argument_text,
-        help="the answer to look at; - is standard input",
-    )
-    response.add_argument(
-        "--response-file", metavar="FILE", help="a file with the answer; - is standard input"
-    )
-    parser.add_argument(
-        "--context",
-        metavar="TEXT",
-        type=argument_text,
-        action="append",
-        default=[],
-        help="a document; may be repeated; its id is its place, counted from 0",
-    )
-    parser.add_argument(
-        "--context-file",
-        metavar="FILE",
-        action="append",
-        default=[],
-        help="a file with a document; may be repeated; its id is the file's name as given",
-    )
+    add_text_arguments(parser)
     parser.add_argument(
         "--language", help="english or portuguese (default: the word lists of both)"
     )
