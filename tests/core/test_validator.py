@@ -728,3 +728,31 @@ def test_bounds_in_other_words_agree(language: str, answer: str, context: str) -
     result = caco.Validator(language=language).validate(answer, sources.get(context, context))
     assert not result.is_hallucination
     assert caco.ValidationResult.from_dict(result.to_dict()) == result
+
+
+@pytest.mark.parametrize(
+    ("language", "claim", "context", "right"),
+    [
+        (
+            "english",
+            "The waiting period for consultations is {} days.",
+            "The waiting period for consultations and simple exams is 30 days. For hospital stays, "
+            "the waiting period is 180 days and, for births, 300 days.",
+            "30",
+        ),
+        (
+            "portuguese",
+            "Consultas têm carência de {} dias.",
+            "O prazo de carência para consultas e exames simples é de 30 dias. Para internações, a "
+            "carência é de 180 dias e, para partos a termo, de 300 dias.",
+            "30",
+        ),
+    ],
+)
+def test_anothers_figure_is_no_support(language: str, claim: str, context: str, right: str) -> None:
+    validator = caco.Validator(language=language)
+    assert not validator.validate(claim.format(right), context).is_hallucination
+    result = validator.validate(claim.format(180), context).claims[0]
+    assert result.label is caco.Labels.VALUE_CONTRADICTION
+    assert "180" in (result.reason or "")
+    assert "30" in (result.reason or "")

@@ -39,6 +39,7 @@ MOVED_NEUTRAL = 0.8
 MOVED_TOTAL = 0.9
 """Share of the contradiction that turns into support where a claim's total adds up."""
 
+_TIGHT = 2  # a premise of so many segments leaves out what stands around it
 _BOUNDS = tuple(
     (re.compile(pattern, re.IGNORECASE), plain)
     for pattern, plain in (
@@ -77,6 +78,7 @@ class ClaimSearch:
         )
         best = ranked[0][0] if ranked else 0.0
         self._relevant_from = min(RELEVANT, RELATIVELY_RELEVANT * best)
+        self._windows = [window for _, window in ranked]
         self._rounds = self._plan(corpus, ranked)
 
     def _plan(self, corpus: Corpus, ranked: Sequence[tuple[float, Premise]]) -> list[list[Premise]]:
@@ -90,10 +92,9 @@ class ClaimSearch:
             for value, window in ranked[:LIKELY_WINDOWS]
             if value > 0 and value >= LIKELY_SHARE * ranked[0][0]
         ]
-        everything = [window for _, window in ranked]
         planned: list[list[Premise]] = []
         read: set[tuple[str, frozenset[str]]] = set()
-        for group in (closest, [*likely, *corpus.joined(self._words)], everything):
+        for group in (closest, [*likely, *corpus.joined(self._words)], self._windows):
             fresh = {premise.key: premise for premise in group if premise.key not in read}
             read.update(fresh)
             planned.append(list(fresh.values()))
@@ -129,6 +130,8 @@ class ClaimSearch:
         likeness = self._words.share(premise.words)
         relevant = likeness > 0 and likeness >= self._relevant_from
         clash = self._clash(premise) if relevant or entailment >= 0.5 else None
+        if clash is None and entailment >= 0.5:
+            clash = self._owner_elsewhere(premise)
         if clash is not None:
             moved = MOVED_SUPPORT * entailment
             moved_neutral = MOVED_NEUTRAL * neutral if relevant else 0.0
@@ -151,6 +154,22 @@ class ClaimSearch:
             return Clash(mismatch.evidence.text, describe(mismatch, self.language))
         turned = turned_roles(claim, reading)
         return Clash(turned.evidence, turned.evidence) if turned is not None else None
+
+    def _owner_elsewhere(self, premise: Premise) -> Clash | None:
+        """Whether what stands around a tight premise gives the claim's subject another figure.
+
+        "The fee for guests is 9 euros." seems to support a fee of 9 euros for members, if the
+        sentence on members is left out.
+        """
+        if len(premise.places) > _TIGHT:
+            return None
+        around = next((w for w in self._windows if premise.places[-1] in w.places), None)
+        if around is None or around.reading == premise.reading:
+            return None
+        found = misattributed(self.claim.hypothesis, around.reading, self.language)
+        if found is None or found.evidence.text in premise.reading:
+            return None
+        return Clash(found.evidence.text, describe(found, self.language))
 
     def result(self, on_conflict: OnConflict) -> ClaimResult:
         """Return the verdict on what has been read."""
