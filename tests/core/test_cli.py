@@ -281,7 +281,8 @@ class TestErrors:
     def test_wrong_usage(self, capsys, arguments):
         assert "error: " in usage_error(capsys, *arguments)
 
-    def test_a_full_disk(self):
+    @pytest.mark.parametrize("unbuffered", ["", "1"])
+    def test_a_full_disk(self, unbuffered):
         if not Path("/dev/full").exists():
             pytest.skip("this system has no /dev/full")
         with Path("/dev/full").open("wb") as full:
@@ -290,7 +291,7 @@ class TestErrors:
                 stdout=full,
                 stderr=subprocess.PIPE,
                 check=False,
-                env={**os.environ, "PYTHONPATH": str(CORE)},
+                env={**os.environ, "PYTHONPATH": str(CORE), "PYTHONUNBUFFERED": unbuffered},
             )
         assert done.returncode == 2
         assert done.stderr.startswith(b"caco: error: ")

@@ -123,10 +123,18 @@ class Terminal:
 
     def abandon(self) -> None:
         """Keep what is complete, drop what the stream no longer takes, and print nothing more."""
-        if self._open:
-            self._open = False
-            # A second failure would come when the interpreter ends, and be printed.
-            with contextlib.suppress(OSError):
+        if not self._open:
+            return
+        self._open = False
+        try:
+            self._stream.flush()
+        except OSError:
+            # What stays in the buffer would fail again when the interpreter ends, with another
+            # exit status.
+            with contextlib.suppress(OSError, ValueError):
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, self._stream.fileno())
+                os.close(nowhere)
                 self._stream.flush()
 
     def _write(self, text: str) -> None:
