@@ -509,7 +509,7 @@ def test_upstream_forms() -> None:
         validator.validate_batch(responses=[RIGHT, WRONG], contexts=[LAW])
 
 
-# --- what an attacker found -----------------------------------------------------------------------
+# --- ways to slip through -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("context", ["\u200b", "\ufeff", "\x00", "---", "|---|", "...", ["\u2060"]])
