@@ -236,12 +236,11 @@ class Corpus:
         return dict(postings)
 
     @cached_property
-    def _statements(self) -> dict[str, list[Place]]:
-        """The segments that plainly state something, by their reading with case folded."""
-        table: dict[str, list[Place]] = defaultdict(list)
+    def _by_reading(self) -> dict[str, list[int]]:
+        """The indices of the segments, by their reading with case folded."""
+        table: dict[str, list[int]] = defaultdict(list)
         for index, place in enumerate(self.places):
-            if self._is_plain(index):
-                table[folded(place.segment.reading)].append(place)
+            table[folded(place.segment.reading)].append(index)
         return dict(table)
 
     def _is_plain(self, index: int) -> bool:
@@ -265,8 +264,11 @@ class Corpus:
         Case may differ, but not in a short word: "5 mW" is not "5 MW".
         """
         reading = claim.hypothesis
-        places = self._statements.get(folded(reading), [])
-        return [place for place in places if _same_case(reading, place.segment.reading)]
+        return [
+            self.places[index]
+            for index in self._by_reading.get(folded(reading), ())
+            if _same_case(reading, self.places[index].segment.reading) and self._is_plain(index)
+        ]
 
     def weight(self, word: str) -> float:
         """Return how telling a content word is: 1 / (1 + ln(segments that hold it)), in (0, 1].
@@ -276,22 +278,25 @@ class Corpus:
         """
         return 1.0 / (1.0 + math.log(max(1, len(self._postings.get(word, ())))))
 
-    def _likeliest(self, claim: ClaimWords) -> list[int]:
-        """The indices of the segments that share most with the claim, a bounded number."""
+    def likeliest(self, claim: ClaimWords) -> list[int]:
+        """Return the indices of the segments that share most with the claim, a bounded number."""
         scores: dict[int, float] = defaultdict(float)
         for word, weight in claim.weights.items():
             for index in self._postings.get(word, ()):
                 scores[index] += weight
         return sorted(scores, key=lambda i: (-scores[i], *self._stable_key(i)))[:_CANDIDATES]
 
-    def closest(self, claim: ClaimWords) -> list[Premise]:
+    def closest(self, claim: ClaimWords, ranked: Sequence[int]) -> list[Premise]:
         """Return tight premises: the likeliest segments alone, and the first with the one before.
 
         What stands around a sentence sways a small model; these premises do not depend on it. The
         best segment of every document that is about as like the claim is among them, so that all
         who support it and all who contradict it are heard.
+
+        Args:
+            claim: The claim's words.
+            ranked: What `likeliest` returned for it.
         """
-        ranked = self._likeliest(claim)
         about = [claim.subject_share(content_words(self.places[i].segment.reading)) for i in ranked]
         premises: list[Premise] = []
         readings: set[str] = set()
@@ -311,20 +316,21 @@ class Corpus:
                 break
         return premises
 
-    def joined(self, claim: ClaimWords) -> list[Premise]:
+    def joined(self, claim: ClaimWords, ranked: Sequence[int]) -> list[Premise]:
         """Return one premise of the segments most like the claim, wherever they stand.
 
         It serves claims that need two places. Segments are picked greedily by the weight of the
         claim's words that are not covered yet, then by likeness, up to the window's size, and put
         in an order that does not depend on the order of the documents.
 
+        Args:
+            claim: The claim's words.
+            ranked: What `likeliest` returned for it.
+
         Returns:
             No premise when fewer than two segments share a word with the claim.
         """
-        candidates = {
-            index: content_words(self.places[index].segment.reading)
-            for index in self._likeliest(claim)
-        }
+        candidates = {index: content_words(self.places[index].segment.reading) for index in ranked}
         chosen: list[int] = []
         covered: frozenset[str] = frozenset()
         budget = self.window_words

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from caco.classifier.claim_verdict import Calibration, ClaimVerdict, Clash, OnConflict, Reading
@@ -79,39 +79,49 @@ class ClaimSearch:
         best = ranked[0][0] if ranked else 0.0
         self._relevant_from = min(RELEVANT, RELATIVELY_RELEVANT * best)
         self._windows = [window for _, window in ranked]
-        self._rounds = self._plan(corpus, ranked)
+        self._rounds = self._plan(self._groups(corpus, ranked))
 
-    def _plan(self, corpus: Corpus, ranked: Sequence[tuple[float, Premise]]) -> list[list[Premise]]:
-        """Order all premises, likeliest first, without reading any text twice."""
-        closest = corpus.closest(self._words)
+    def _groups(
+        self, corpus: Corpus, ranked: Sequence[tuple[float, Premise]]
+    ) -> Iterator[list[Premise]]:
+        """Yield the premises in the order of reading; what is not asked for is not made."""
+        segments = corpus.likeliest(self._words)
+        closest = corpus.closest(self._words, segments)
         if self._verbatim:
             stating = set(self._verbatim)
-            return [[premise for premise in closest if stating.isdisjoint(premise.places)]]
+            yield [premise for premise in closest if stating.isdisjoint(premise.places)]
+            return
+        yield closest
         likely = [
             window
             for value, window in ranked[:LIKELY_WINDOWS]
             if value > 0 and value >= LIKELY_SHARE * ranked[0][0]
         ]
-        planned: list[list[Premise]] = []
+        yield [*likely, *corpus.joined(self._words, segments)]
+        yield self._windows
+
+    def _plan(self, groups: Iterable[list[Premise]]) -> Iterator[list[Premise]]:
+        """Yield the groups without what was in one before; none is empty."""
         read: set[tuple[str, frozenset[str]]] = set()
-        for group in (closest, [*likely, *corpus.joined(self._words)], self._windows):
+        for group in groups:
             fresh = {premise.key: premise for premise in group if premise.key not in read}
             read.update(fresh)
-            planned.append(list(fresh.values()))
-        return [group for group in planned if group]
+            if fresh:
+                yield list(fresh.values())
 
     def next_round(self) -> list[Premise]:
         """Return the premises to read next; none when all are read or support is certain."""
-        if not self._rounds or any(r.entailment >= CERTAIN_SUPPORT for r in self._readings):
+        if any(reading.entailment >= CERTAIN_SUPPORT for reading in self._readings):
             return []
-        return self._rounds.pop(0)
+        return next(self._rounds, [])
 
     def pair(self, premise: Premise) -> tuple[str, str]:
         """Return (premise, hypothesis) for the model: equal figures and bounds in equal words."""
         hypothesis = self.claim.hypothesis
         replaced = 0
-        for figure in _figures(hypothesis, self.language):
-            others = _figures(premise.reading, self.language)
+        figures = _figures(hypothesis, self.language)
+        others = _figures(premise.reading, self.language) if figures else ()
+        for figure in figures:
             if any(other.text.casefold() == figure.text.casefold() for other in others):
                 continue
             twin = next((other for other in others if equal(figure, other)), None)
