@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.modifier import RemoveMessage
@@ -13,12 +14,14 @@ from caco.models import Attempt, Document, Status, ValidationResult
 from caco.summary import summarise
 from langchain_caco.checking import AnswerChecker, Check, rejected
 from langchain_caco.documents import artifact_documents, to_caco_documents
+from langchain_caco.guard import CacoGuard
 
 __all__ = [
     "FEEDBACK_NAME",
     "attempt_of",
     "averified",
     "feedback_message",
+    "guard_for",
     "is_feedback",
     "is_verdict",
     "removals",
@@ -30,6 +33,26 @@ __all__ = [
 
 FEEDBACK_NAME = "caco_guard"
 """The ``name`` of the messages that carry feedback: they are not the user's."""
+
+
+def guard_for(
+    guard: AnswerChecker | None,
+    settings: dict[str, Any],
+    max_retries: int,
+) -> AnswerChecker:
+    """Return the guard that was given, or one with the settings that were.
+
+    Raises:
+        ValueError: ``max_retries`` is negative, or a setting is unknown or out of its range.
+        TypeError: Both a guard and settings are given, or ``guard`` is not a guard.
+    """
+    if guard is not None and settings:
+        raise TypeError(f"give a guard or settings for one, not both: {sorted(settings)}")
+    if guard is not None and not isinstance(guard, AnswerChecker):
+        raise TypeError(f"guard must be a CacoGuard, not {type(guard).__name__}")
+    if max_retries < 0:
+        raise ValueError(f"max_retries must be at least 0, not {max_retries}")
+    return guard if guard is not None else CacoGuard(**settings)
 
 
 def attempt_of(result: ValidationResult) -> Attempt:

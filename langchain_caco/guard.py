@@ -17,6 +17,7 @@ from typing_extensions import override
 from langchain_caco.attempts import OnExhausted
 from langchain_caco.capture import documents_seen
 from langchain_caco.checking import AnswerChecker
+from langchain_caco.fused import FusedRunnable
 from langchain_caco.retry import HallucinationRetry, with_hallucination_retry
 from langchain_caco.rows import (
     Row,
@@ -28,7 +29,6 @@ from langchain_caco.rows import (
     judge,
     outcomes,
     pass_through,
-    unwrapped,
 )
 
 __all__ = ["CacoGuard"]
@@ -83,7 +83,14 @@ class _ClassOrInstanceMethod:
         return MethodType(_around, owner if guard is None else guard)
 
 
-class CacoGuard(AnswerChecker):
+def _refuse(kwargs: dict[str, Any]) -> None:
+    """Raise ``TypeError`` for arguments that a guard has no use for."""
+    if kwargs:
+        raise TypeError(f"CacoGuard got unexpected keyword arguments: {sorted(kwargs)}")
+
+
+# AnswerChecker comes last: pydantic takes its settings from the last base.
+class CacoGuard(FusedRunnable, AnswerChecker):
     """Checks the answer of a chain against its documents, claim by claim.
 
     ```
@@ -141,44 +148,6 @@ class CacoGuard(AnswerChecker):
         return str | AIMessage | dict[str, Any]
 
     @override
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Check one answer."""
-        return self._call_with_config(self._one, input, config, **kwargs)
-
-    @override
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Check one answer; the event loop stays free."""
-        return await self._acall_with_config(self._aone, input, config, **kwargs)
-
-    @override
-    def batch(
-        self,
-        inputs: list[Any],
-        config: RunnableConfig | list[RunnableConfig] | None = None,
-        *,
-        return_exceptions: bool = False,
-        **kwargs: Any | None,
-    ) -> list[Any]:
-        """Check many answers, all their pairs scored together."""
-        return self._batch_with_config(
-            self._many, inputs, config, return_exceptions=return_exceptions, **kwargs
-        )
-
-    @override
-    async def abatch(
-        self,
-        inputs: list[Any],
-        config: RunnableConfig | list[RunnableConfig] | None = None,
-        *,
-        return_exceptions: bool = False,
-        **kwargs: Any | None,
-    ) -> list[Any]:
-        """Check many answers, all their pairs scored together; the event loop stays free."""
-        return await self._abatch_with_config(
-            self._amany, inputs, config, return_exceptions=return_exceptions, **kwargs
-        )
-
-    @override
     def transform(
         self, input: Iterator[Any], config: RunnableConfig | None = None, **kwargs: Any | None
     ) -> Iterator[Any]:
@@ -201,33 +170,27 @@ class CacoGuard(AnswerChecker):
         async for chunk in stream:
             yield chunk
 
-    # LangChain fills in ``run_manager`` and ``config`` by these names, as lists for a batch.
-
-    def _one(
-        self, value: Any, run_manager: CallbackManagerForChainRun, config: RunnableConfig
-    ) -> Any:
-        return unwrapped(self._many([value], [run_manager], [config])[0])
-
-    async def _aone(
-        self, value: Any, run_manager: AsyncCallbackManagerForChainRun, config: RunnableConfig
-    ) -> Any:
-        return unwrapped((await self._amany([value], [run_manager], [config]))[0])
-
+    @override
     def _many(
         self,
         values: list[Any],
         run_manager: list[CallbackManagerForChainRun],
         config: list[RunnableConfig],
+        **kwargs: Any,
     ) -> list[Any]:
+        _refuse(kwargs)
         verdicts = judge(self, self._rows(values, run_manager), config)
         return outcomes(self, values, verdicts)
 
+    @override
     async def _amany(
         self,
         values: list[Any],
         run_manager: list[AsyncCallbackManagerForChainRun],
         config: list[RunnableConfig],
+        **kwargs: Any,
     ) -> list[Any]:
+        _refuse(kwargs)
         verdicts = await ajudge(self, self._rows(values, run_manager), config)
         return outcomes(self, values, verdicts)
 

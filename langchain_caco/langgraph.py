@@ -15,6 +15,7 @@ from langchain_caco.agents import (
     attempt_of,
     averified,
     feedback_message,
+    guard_for,
     is_feedback,
     removals,
     since_question,
@@ -24,7 +25,6 @@ from langchain_caco.agents import (
 )
 from langchain_caco.checking import AnswerChecker, Check, rejected
 from langchain_caco.convert import ANSWER_KEYS, CONTEXT_KEYS
-from langchain_caco.guard import CacoGuard
 
 __all__ = ["make_validate_node", "route_on_validation"]
 
@@ -86,13 +86,7 @@ def make_validate_node(
         TypeError: Both a guard and settings are given, or ``guard`` is not a guard.
         HallucinationError: From the node, when no attempt passed and ``on_fail`` is "raise".
     """
-    if guard is not None and settings:
-        raise TypeError(f"give a guard or settings for one, not both: {sorted(settings)}")
-    if guard is not None and not isinstance(guard, AnswerChecker):
-        raise TypeError(f"guard must be a CacoGuard, not {type(guard).__name__}")
-    if max_retries < 0:
-        raise ValueError(f"max_retries must be at least 0, not {max_retries}")
-    node = _ValidateNode(guard or CacoGuard(**settings), max_retries, feedback_key)
+    node = _ValidateNode(guard_for(guard, settings, max_retries), max_retries, feedback_key)
     if node.guard.on_fail not in ("annotate", "raise"):
         raise ValueError(f"on_fail must be 'annotate' or 'raise' here, not {node.guard.on_fail!r}")
     return RunnableLambda(node.run, afunc=node.arun, name="caco_validate")

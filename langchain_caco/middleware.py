@@ -18,6 +18,7 @@ from langchain_caco.agents import (
     attempt_of,
     averified,
     feedback_message,
+    guard_for,
     removals,
     since_question,
     sources_of,
@@ -25,7 +26,6 @@ from langchain_caco.agents import (
 )
 from langchain_caco.checking import AnswerChecker, Check, rejected
 from langchain_caco.convert import question_of
-from langchain_caco.guard import CacoGuard
 
 try:
     from langchain.agents.middleware import (
@@ -117,13 +117,7 @@ class CacoGuardMiddleware(AgentMiddleware[Any, Any]):
         **settings: Any,  # noqa: ANN401 (AnswerChecker's fields, checked there)
     ) -> None:
         super().__init__()
-        if guard is not None and settings:
-            raise TypeError(f"give a guard or settings for one, not both: {sorted(settings)}")
-        if guard is not None and not isinstance(guard, AnswerChecker):
-            raise TypeError(f"guard must be a CacoGuard, not {type(guard).__name__}")
-        if max_retries < 0:
-            raise ValueError(f"max_retries must be at least 0, not {max_retries}")
-        self.guard = guard if guard is not None else CacoGuard(**settings)
+        self.guard = guard_for(guard, settings, max_retries)
         self.max_retries = max_retries
         self.design = design
 

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
+from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.base import coerce_to_runnable
 from langchain_core.runnables.utils import ConfigurableFieldSpec
 from pydantic import ConfigDict, Field
@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from langchain_caco.attempts import Call, Loop, OnExhausted
 from langchain_caco.checking import AnswerChecker
+from langchain_caco.fused import FusedRunnable
 from langchain_caco.rows import (
     Row,
     RunManager,
@@ -27,7 +28,6 @@ from langchain_caco.rows import (
     attempt,
     judge,
     pass_through,
-    unwrapped,
 )
 
 __all__ = ["HallucinationRetry", "with_hallucination_retry"]
@@ -79,7 +79,7 @@ def with_hallucination_retry(
     )
 
 
-class HallucinationRetry(RunnableSerializable[Any, Any]):
+class HallucinationRetry(FusedRunnable):
     """What `with_hallucination_retry` and `CacoGuard.around` return; see there.
 
     Attributes:
@@ -128,44 +128,6 @@ class HallucinationRetry(RunnableSerializable[Any, Any]):
         return self.bound.get_input_schema(config)
 
     @override
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Run the chain until its answer passes, or the retries are used up."""
-        return self._call_with_config(self._one, input, config, **kwargs)
-
-    @override
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """`invoke`, asynchronously."""
-        return await self._acall_with_config(self._aone, input, config, **kwargs)
-
-    @override
-    def batch(
-        self,
-        inputs: list[Any],
-        config: RunnableConfig | list[RunnableConfig] | None = None,
-        *,
-        return_exceptions: bool = False,
-        **kwargs: Any | None,
-    ) -> list[Any]:
-        """`invoke` many; the answers of each round are verified together."""
-        return self._batch_with_config(
-            self._many, inputs, config, return_exceptions=return_exceptions, **kwargs
-        )
-
-    @override
-    async def abatch(
-        self,
-        inputs: list[Any],
-        config: RunnableConfig | list[RunnableConfig] | None = None,
-        *,
-        return_exceptions: bool = False,
-        **kwargs: Any | None,
-    ) -> list[Any]:
-        """`batch`, asynchronously."""
-        return await self._abatch_with_config(
-            self._amany, inputs, config, return_exceptions=return_exceptions, **kwargs
-        )
-
-    @override
     def stream(
         self, input: Any, config: RunnableConfig | None = None, **kwargs: Any | None
     ) -> Iterator[Any]:
@@ -198,26 +160,7 @@ class HallucinationRetry(RunnableSerializable[Any, Any]):
     def _passes_through(self) -> bool:
         return self.max_retries == 0 and self.guard.streaming == "passthrough"
 
-    # LangChain fills in ``run_manager`` and ``config`` by these names, as lists for a batch.
-
-    def _one(
-        self,
-        value: Any,
-        run_manager: CallbackManagerForChainRun,
-        config: RunnableConfig,
-        **kwargs: Any,
-    ) -> Any:
-        return unwrapped(self._many([value], [run_manager], [config], **kwargs)[0])
-
-    async def _aone(
-        self,
-        value: Any,
-        run_manager: AsyncCallbackManagerForChainRun,
-        config: RunnableConfig,
-        **kwargs: Any,
-    ) -> Any:
-        return unwrapped((await self._amany([value], [run_manager], [config], **kwargs))[0])
-
+    @override
     def _many(
         self,
         values: list[Any],
@@ -239,6 +182,7 @@ class HallucinationRetry(RunnableSerializable[Any, Any]):
             self._note(calls, outputs, judge(self.guard, rows, [c.loop.config for c in calls]))
         return self._outcomes(loops)
 
+    @override
     async def _amany(
         self,
         values: list[Any],

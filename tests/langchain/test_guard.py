@@ -908,3 +908,12 @@ def test_chunks_that_do_not_add_up_are_an_error_that_says_what_to_do(guard, how)
     # The oldest langchain-core adds such chunks up, into a dict without an answer.
     with pytest.raises((TypeError, ValueError), match=r"streaming='buffer'|looked for 'answer'"):
         stream(chain, {}, how)
+
+
+def test_arguments_of_no_use_are_refused(guard):
+    with pytest.raises(TypeError, match="temperature"):
+        guard().invoke(state(GOOD), temperature=0)
+    with pytest.raises(TypeError, match="temperature"):
+        guard().batch([state(GOOD)] * 2, temperature=0)
+    with pytest.raises(TypeError, match="temperature"):
+        asyncio.run(guard().abatch([state(GOOD)] * 2, temperature=0))
