@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import torch
+from quantised import quantise
 from transformers import (
     AutoConfig,
     AutoModelForSequenceClassification,
@@ -250,6 +251,8 @@ def train(args: argparse.Namespace) -> None:
     out.mkdir(parents=True, exist_ok=True)
     resume = args.resume and (out / "state.pt").exists()
     model = load_model(str(out / "last") if resume else args.base, args.fresh_head)
+    if args.quantised:
+        quantise(model)
     model.to(device).train()
     freeze(model, args.freeze)
     tokenizer = AutoTokenizer.from_pretrained(args.base)
@@ -342,6 +345,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--shard", default="0/1", help="train on part I of N: I/N")
     parser.add_argument("--threads", type=int, default=0, help="0: torch's choice")
     parser.add_argument("--fp32", action="store_true", help="no bf16 autocast")
+    parser.add_argument("--quantised", action="store_true", help="round as the int8 form does")
     parser.add_argument("--fresh-head", action="store_true", help="the base has no NLI head")
     parser.add_argument("--resume", action="store_true", help="go on from OUT/state.pt")
     return parser.parse_args()

@@ -27,6 +27,7 @@ __all__ = [
     "content_words",
     "folded",
     "joined_text",
+    "language_of",
 ]
 
 Context = str | Document | Mapping[str, object] | Sequence[object] | None
@@ -54,19 +55,26 @@ _CONDITION = re.compile(
     re.IGNORECASE,
 )
 _LONG_WORD = 4
-_STOP_WORDS = frozenset(
-    """
-    a an the and or but nor of for in on at to from by with without as than into over under about
-    is are was were be been being am do does did has have had will would can could shall should may
-    might must it its he she they them his her their this that these those there which who whom
-    whose what when where how not no if then so also such any each both all some
-
-    o os as um uma uns umas e ou mas de do da dos das em no na nos nas ao aos à às por pelo pela
-    pelos pelas para com sem como que se é são foi foram era eram ser será está estão estava ter tem
-    têm tinha há ele ela eles elas seu sua seus suas isso isto este esta esse essa aquele aquela
-    não nem quando onde qual quais quem também já mais
-    """.split()
-)
+_FUNCTION_WORDS = {
+    "english": frozenset(
+        """
+        a an the and or but nor of for in on at to from by with without as than into over
+        under about is are was were be been being am do does did has have had will would can
+        could shall should may might must it its he she they them his her their this that
+        these those there which who whom whose what when where how not no if then so also
+        such any each both all some
+        """.split()
+    ),
+    "portuguese": frozenset(
+        """
+        o os as um uma uns umas e ou mas de do da dos das em no na nos nas ao aos à às por
+        pelo pela pelos pelas para com sem como que se é são foi foram era eram ser será
+        está estão estava ter tem têm tinha há ele ela eles elas seu sua seus suas isso isto
+        este esta esse essa aquele aquela não nem quando onde qual quais quem também já mais
+        """.split()
+    ),
+}
+_STOP_WORDS = frozenset().union(*_FUNCTION_WORDS.values())
 
 
 def as_documents(context: Context) -> tuple[Document, ...]:
@@ -144,6 +152,18 @@ def content_words(text: str) -> frozenset[str]:
         for word in words
         if word not in _STOP_WORDS
     )
+
+
+@lru_cache(maxsize=8192)
+def language_of(text: str) -> str | None:
+    """Return the language that most of a text's function words are of; None if they say nothing."""
+    words = _WORD.findall(text.casefold())
+    counts = {
+        language: sum(word in known for word in words)
+        for language, known in _FUNCTION_WORDS.items()
+    }
+    first, second = sorted(counts, key=lambda language: -counts[language])
+    return first if counts[first] > counts[second] else None
 
 
 @dataclass(frozen=True)

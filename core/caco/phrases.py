@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 __all__ = [
+    "AGREEMENT",
     "AMBIGUOUS_ABBREVIATIONS",
     "ANY_VERB",
     "CAPITAL_ENDS",
@@ -330,6 +331,26 @@ FILLER = re.compile(
     _FLAGS | re.VERBOSE,
 )
 """Greetings, thanks, announcements, hedges, sign-offs: whole sentences that claim nothing."""
+
+AGREEMENT = re.compile(
+    r"""(?:(?:oh|ah|aw|wow|well|yes|yeah|yep|yup|ok|okay|no|hmm|haha|lol|sim|é|nossa|puxa|bem|pois
+      |verdade|exatamente|exactly)[\s,.!]*){0,3}
+    (?:(?:that|this|it)(?:'s|\ is|\ was)\ (?:(?:really|very|so|pretty|quite|too|all|totally|also
+        |certainly|definitely|an?)\ ){0,2}
+      (?:true|right|correct|interesting|cool|amazing|great|crazy|funny|nice|good|awesome|impressive
+        |insane|wild|neat|weird|strange|sad|surprising|fascinating)
+      (?:\ (?:fact|point|thought|question|to\ know|to\ hear|idea)){0,1}
+    |i\ (?:(?:totally|completely|fully|do|also|would|have\ to)\ )?agree(?:\ with\ (?:you|that|this))?
+    |i\ know(?:,?\ right)?|i\ (?:think|guess|suppose)\ so
+    |you(?:'re|\ are)\ (?:(?:absolutely|so|totally)\ )?(?:right|correct)
+    |exactly|indeed|absolutely|definitely|of\ course|(?:good|great)\ (?:point|question)
+    |(?:isso\ )?é\ (?:bem\ |muito\ )?(?:verdade|interessante|legal|incrível|certo|correto)
+    |(?:eu\ )?concordo(?:\ com\ (?:você|isso))?|(?:você|o\ senhor|a\ senhora)\ tem\ razão
+    |(?:que\ )?interessante|com\ certeza|exatamente|(?:boa|ótima)\ pergunta
+    )(?:[\s,]*(?:lol|haha|though|too|também|mesmo))?[\s.!,]*""",
+    _FLAGS | re.VERBOSE,
+)
+"""Agreement or comment, whole sentences; what it agrees with stands elsewhere."""
 
 OFFERS = re.compile(
     r"""\b(?:let\ me\ know|feel\ free\ to\ (?:ask|reach|contact|let|message|write|get)

@@ -367,3 +367,34 @@ def test_an_extractors_limit_on_claims_is_said_by_the_validator() -> None:
     assert (result.coverage.claims_total, result.coverage.claims_checked) == (2, 1)
     assert result.coverage.truncated
     assert result.is_hallucination
+
+
+@pytest.mark.parametrize(
+    ("answer", "claimed"),
+    [
+        ("That's true. The fee is 9 euros.", ["The fee is 9 euros."]),
+        ("Oh, that is interesting! They also track speed.", ["They also track speed."]),
+        ("I agree with you. He released three albums.", ["He released three albums."]),
+        ("É verdade. O prazo é de 30 dias.", ["O prazo é de 30 dias."]),
+        ("You're right. The fee was raised.", ["The fee was raised."]),
+        ("That is great for members. The fee is 3.", ["That is great for members.", "The fee is 3."]),
+        # With nothing beside it, it is the answer.
+        ("That's true.", ["That's true."]),
+    ],
+)
+def test_agreement_claims_nothing_beside_a_statement(answer: str, claimed: list[str]) -> None:
+    assert RuleExtractor().extract(answer) == claimed
+
+
+def test_agreement_is_not_the_noun_of_a_pronoun() -> None:
+    claims = RuleExtractor().claims("That is interesting. They also track speed.")
+    assert claims[1].hypothesis == "They also track speed."
+
+
+@pytest.mark.parametrize(
+    ("footnote", "counts"),
+    [("Price list 2024, page 3", False), ("The fee rose to 9 euros in 2024.", True)],
+)
+def test_a_footnote_counts_when_it_states_something(footnote: str, counts: bool) -> None:
+    claims = RuleExtractor().claims(f"The fee is 9 euros.[^1]\n\n[^1]: {footnote}")
+    assert [claim.checkworthy for claim in claims] == [True, counts]

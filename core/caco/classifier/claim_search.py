@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from caco.classifier.claim_verdict import Calibration, ClaimVerdict, Clash, OnConflict, Reading
-from caco.evidence import ClaimWords, Corpus, Premise
+from caco.classifier.calibration import Calibration
+from caco.classifier.claim_verdict import ClaimVerdict, Clash, OnConflict, Reading
+from caco.evidence import ClaimWords, Corpus, Premise, language_of
 from caco.figures import (
-    Figure,
     compare,
     describe,
     equal,
@@ -58,7 +58,7 @@ class ClaimSearch:
         claim: The claim.
         corpus: The documents, cut into windows.
         language: Language of the claim, for reading its figures.
-        calibration: Of the model's P(entailment).
+        calibration: The head that turns it into a probability of support.
     """
 
     def __init__(
@@ -78,6 +78,9 @@ class ClaimSearch:
         )
         best = ranked[0][0] if ranked else 0.0
         self._relevant_from = min(RELEVANT, RELATIVELY_RELEVANT * best)
+        # A claim in another language than its documents shares few words with what supports it.
+        same = not ranked or _one_language(claim.hypothesis, ranked[0][1].reading)
+        self.nearness = best if same else 1.0
         self._windows = [window for _, window in ranked]
         self._rounds = self._plan(self._groups(corpus, ranked))
 
@@ -119,8 +122,8 @@ class ClaimSearch:
         """Return (premise, hypothesis) for the model: equal figures and bounds in equal words."""
         hypothesis = self.claim.hypothesis
         replaced = 0
-        figures = _figures(hypothesis, self.language)
-        others = _figures(premise.reading, self.language) if figures else ()
+        figures = find_figures(hypothesis, self.language)
+        others = find_figures(premise.reading, self.language) if figures else ()
         for figure in figures:
             if any(other.text.casefold() == figure.text.casefold() for other in others):
                 continue
@@ -135,7 +138,7 @@ class ClaimSearch:
 
     def add(self, premise: Premise, scores: Sequence[float], *, cut: bool) -> None:
         """Record a premise's (entailment, neutral, contradiction), corrected by the figures."""
-        entailment, neutral, contradiction = self._calibration(scores)
+        entailment, neutral, contradiction = scores
         self.truncated |= cut
         likeness = self._words.share(premise.words)
         relevant = likeness > 0 and likeness >= self._relevant_from
@@ -181,10 +184,24 @@ class ClaimSearch:
             return None
         return Clash(found.evidence.text, describe(found, self.language))
 
+    @property
+    def support(self) -> float:
+        """The model's support for the claim, not calibrated, in [0, 1]."""
+        return self._verdict(Calibration()).support
+
     def result(self, on_conflict: OnConflict) -> ClaimResult:
         """Return the verdict on what has been read."""
-        verdict = ClaimVerdict(self.claim, self._words, self._readings, self._verbatim)
-        return verdict.result(on_conflict)
+        return self._verdict(self._calibration).result(on_conflict)
+
+    def _verdict(self, calibration: Calibration) -> ClaimVerdict:
+        return ClaimVerdict(
+            self.claim, self._words, self._readings, self._verbatim, calibration, self.nearness
+        )
+
+
+def _one_language(one: str, other: str) -> bool:
+    languages = {language_of(one), language_of(other)}
+    return None in languages or len(languages) == 1
 
 
 @lru_cache(maxsize=4096)
@@ -193,8 +210,3 @@ def _plain_bounds(text: str) -> str:
     for pattern, plain in _BOUNDS:
         text = pattern.sub(plain, text)
     return text
-
-
-@lru_cache(maxsize=4096)
-def _figures(text: str, language: str) -> tuple[Figure, ...]:
-    return find_figures(text, language)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from caco.classifier.calibration import Calibration
 from caco.evidence import ClaimWords, Place, Premise, content_words
 from caco.models import Claim, ClaimResult, Evidence, Labels, Probabilities
 
-__all__ = ["ON_CONFLICT", "Calibration", "ClaimVerdict", "OnConflict", "Reading"]
+__all__ = ["ON_CONFLICT", "ClaimVerdict", "OnConflict", "Reading"]
 
 SAME_SUBJECT = 0.05
 """A document that contradicts may share this much less with the claim than one that supports."""
@@ -25,25 +25,6 @@ DENIED_SUPPORT = 0.49
 
 OnConflict = Literal["best_score", "contradiction", "support"]
 ON_CONFLICT: tuple[str, ...] = get_args(OnConflict)
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """Platt scaling of P(entailment): logit(p) * scale + bias."""
-
-    scale: float = 1.0
-    bias: float = 0.0
-
-    def __call__(self, scores: Sequence[float]) -> tuple[float, float, float]:
-        """Return (entailment, neutral, contradiction) with the first one calibrated."""
-        entailment, neutral, contradiction = scores
-        if self.scale == 1.0 and self.bias == 0.0:
-            return entailment, neutral, contradiction
-        clipped = min(max(entailment, 1e-6), 1 - 1e-6)
-        logit = math.log(clipped / (1 - clipped)) * self.scale + self.bias
-        calibrated = 1 / (1 + math.exp(-logit))
-        rest = (1 - calibrated) / (1 - clipped)
-        return calibrated, neutral * rest, 1 - calibrated - neutral * rest
 
 
 @dataclass(frozen=True)
@@ -106,6 +87,8 @@ class ClaimVerdict:
         words: Its words.
         readings: What the premises that were read say about it.
         verbatim: Where it stands word for word.
+        calibration: Turns the best premise's P(entailment) into a probability of support.
+        nearness: The likeliest window's share of the claim's weight, in [0, 1].
     """
 
     def __init__(
@@ -114,19 +97,16 @@ class ClaimVerdict:
         words: ClaimWords,
         readings: Sequence[Reading],
         verbatim: Sequence[Place],
+        calibration: Calibration,
+        nearness: float,
     ) -> None:
         self.claim = claim
         self.words = words
         self.readings = readings
         self.verbatim = verbatim
         self.backing = max(readings, key=lambda reading: reading.order, default=None)
-
-    @property
-    def support(self) -> float:
-        """P(entailment): the best premise's."""
-        if self.verbatim:
-            return VERBATIM_SUPPORT
-        return self.backing.entailment if self.backing is not None else 0.0
+        best = self.backing.entailment if self.backing is not None else 0.0
+        self.support = VERBATIM_SUPPORT if verbatim else calibration.support(best, nearness)
 
     def result(self, on_conflict: OnConflict) -> ClaimResult:
         """Return the result; ``on_conflict`` decides when documents disagree."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from caco.classifier.calibration import Calibration
 from caco.classifier.claim_verdict import OnConflict
 from caco.classifier.nli import NLIClassifier
 from caco.classifier.scoring import COLUMNS, PairScores, encodable
@@ -57,7 +58,7 @@ class CrossEncoderScorer:
             cannot be a map of labels.
     """
 
-    calibration = (1.0, 0.0)
+    calibration = Calibration()
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from caco.classifier.calibration import Calibration
 from caco.classifier.scoring import COLUMNS
 from caco.errors import ModelNotAvailableError
 
@@ -32,7 +33,7 @@ class ModelConfig:
         license: Their licence.
         window_words: Words of premise the model wants at a time.
         max_tokens: Tokens a pair may have, separators included.
-        calibration: Scale and bias for the log-odds of the best premise's P(entailment).
+        calibration: The head over the model's P(entailment).
         labels: The order of the network's outputs, by name.
         files: SHA-256 of each file, as hexadecimal digits.
         architecture: The BERT settings of the network.
@@ -43,7 +44,7 @@ class ModelConfig:
     license: str
     window_words: int
     max_tokens: int
-    calibration: tuple[float, float]
+    calibration: Calibration
     labels: tuple[str, ...]
     files: Mapping[str, str]
     architecture: Mapping[str, Any]
@@ -64,7 +65,7 @@ class ModelConfig:
                 license=data["license"],
                 window_words=int(data["window_words"]),
                 max_tokens=int(data["max_tokens"]),
-                calibration=(data["calibration"]["scale"], data["calibration"]["bias"]),
+                calibration=Calibration(**data["calibration"]),
                 labels=tuple(data["labels"]),
                 files={name: data["files"][name] for name in (MODEL_FILE, TOKENIZER_FILE)},
                 architecture=data["architecture"],

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from caco.classifier.base import ClassifierContract
+from caco.classifier.calibration import Calibration
 from caco.classifier.claim_search import ClaimSearch
-from caco.classifier.claim_verdict import ON_CONFLICT, Calibration, OnConflict
+from caco.classifier.claim_verdict import ON_CONFLICT, OnConflict
 from caco.classifier.onnx import OnnxScorer
 from caco.classifier.score_cache import CachedScorer
 from caco.classifier.scoring import PairScorer
@@ -103,15 +104,8 @@ class NLIClassifier(ClassifierContract):
         Returns:
             One `Verification` for each request, in order.
         """
-        calibration = Calibration(*self.scorer.calibration)
         corpora = [Corpus(docs, self.language, self.window_words) for _, docs in requests]
-        searches = [
-            [ClaimSearch(claim, corpus, self.language, calibration) for claim in claims]
-            for (claims, _), corpus in zip(requests, corpora, strict=True)
-        ]
-        everyone = [search for group in searches for search in group]
-        while self._read(everyone):
-            pass
+        searches = self.search([claims for claims, _ in requests], corpora)
         return [
             Verification(
                 results=tuple(search.result(self.on_conflict) for search in group),
@@ -121,6 +115,28 @@ class NLIClassifier(ClassifierContract):
             )
             for group, corpus in zip(searches, corpora, strict=True)
         ]
+
+    def search(
+        self, claims: Sequence[Sequence[Claim]], corpora: Sequence[Corpus]
+    ) -> list[list[ClaimSearch]]:
+        """Read the premises of several answers' claims, each in its own corpus.
+
+        Args:
+            claims: Each answer's claims.
+            corpora: Each answer's documents.
+
+        Returns:
+            One finished search for each claim.
+        """
+        calibration = Calibration(*self.scorer.calibration)
+        searches = [
+            [ClaimSearch(claim, corpus, self.language, calibration) for claim in group]
+            for group, corpus in zip(claims, corpora, strict=True)
+        ]
+        everyone = [search for group in searches for search in group]
+        while self._read(everyone):
+            pass
+        return searches
 
     def _read(self, searches: Sequence[ClaimSearch]) -> bool:
         """Score every search's next premises in one call to the model; False when none is left."""

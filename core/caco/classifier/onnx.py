@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from caco.classifier.calibration import Calibration
 from caco.classifier.model_files import (
     MODEL_FILE,
     MODEL_FOLDER,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession
     from tokenizers import Tokenizer
 
-__all__ = ["OnnxScorer"]
+__all__ = ["OnnxScorer", "packaged_tokenizer"]
 
 MAX_DEFAULT_THREADS = 8
 
@@ -221,8 +222,8 @@ class OnnxScorer:
         return self.config.max_tokens
 
     @property
-    def calibration(self) -> tuple[float, float]:
-        """Scale and bias for the log-odds of P(entailment); `score` does not apply them."""
+    def calibration(self) -> Calibration:
+        """The head over the model's P(entailment); `score` does not apply it."""
         return self.config.calibration
 
     def load(self) -> None:
@@ -285,6 +286,15 @@ def _take_turns(waiting: Iterator[int], turn: threading.Lock) -> Iterator[int]:
         if index is None:
             return
         yield index
+
+
+def packaged_tokenizer() -> Tokenizer:
+    """Return the embedded model's tokenizer, without its weights being loaded.
+
+    Raises:
+        ModelNotAvailableError: The file is missing or another one.
+    """
+    return _build_tokenizer(ModelConfig.read(MODEL_FOLDER).read_file(MODEL_FOLDER, TOKENIZER_FILE))
 
 
 def _build_tokenizer(content: bytes) -> Tokenizer:

@@ -67,8 +67,8 @@ class CachedScorer:
         return self.scorer.max_tokens
 
     @property
-    def calibration(self) -> tuple[float, float]:
-        """The wrapped model's scale and bias."""
+    def calibration(self) -> tuple[float, ...]:
+        """The wrapped model's calibration."""
         return self.scorer.calibration
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> PairScores:

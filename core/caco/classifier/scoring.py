@@ -61,8 +61,8 @@ class PairScorer(Protocol):
         ...
 
     @property
-    def calibration(self) -> tuple[float, float]:
-        """Scale and bias for the log-odds of the best premise's P(entailment); (1, 0): none."""
+    def calibration(self) -> tuple[float, ...]:
+        """The fields of `caco.classifier.calibration.Calibration`; (1.0, 0.0) changes nothing."""
         ...
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> PairScores:

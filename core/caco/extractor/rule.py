@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import zip_longest
 
 from caco.checkworthy import beyond_declining, names_source, repeats_question
@@ -11,7 +12,7 @@ from caco.extractor.base import ExtractorContract
 from caco.extractor.question import is_bare_answer, statement
 from caco.extractor.reference import resolve
 from caco.models import Claim
-from caco.phrases import ANY_VERB, OFFERS, SHORT_ANSWERS, SOURCE_LIST
+from caco.phrases import AGREEMENT, ANY_VERB, OFFERS, SHORT_ANSWERS, SOURCE_LIST
 from caco.text import Segment, declines, is_checkworthy, normalise, resolve_language, segments
 
 __all__ = ["RuleExtractor"]
@@ -26,6 +27,7 @@ _ASKING = re.compile(
     re.IGNORECASE,
 )
 _IT_IS_FALSE = {"english": "It is not true that", "portuguese": "Não é verdade que"}
+_FOOTNOTE = re.compile(r"\s*\[\^[^\]\s]+\]:\s*")
 _TOLD_AS_QUESTION = re.compile(
     r"(?:\w+[,!]? )?(?:did you know|(?:você )?sabia|vocês sabiam)(?:,?(?: that| que))? "
     r"(?!(?:who|what|when|where|which|why|how|if|whether|any|quem|qual|quando|onde|se|como)\b)"
@@ -84,11 +86,11 @@ class RuleExtractor(ExtractorContract):
             hypothesis = told or _said(piece.reading)
             if piece.kind in ("sentence", "list_item") and worthy:
                 hypothesis = resolve(hypothesis, before, self.language)
-            if worthy:
+            if worthy and not _agrees(hypothesis):
                 before = hypothesis
             declining = repeats or (not worthy and declines(text, self.language))
             result.append(Claim(text, piece.start, piece.end, hypothesis, worthy, declining))
-        return result
+        return _without_agreement(result)
 
     def _told(self, piece: Segment, following: Segment | None) -> str:
         """Return what a question states: of itself, or with the "yes" or "no" after it; else ""."""
@@ -112,7 +114,8 @@ class RuleExtractor(ExtractorContract):
         return f"{_IT_IS_FALSE[self.language]} {plain[0].lower()}{plain[1:]}."
 
     def _worthy(self, piece: Segment, text: str) -> bool:
-        if piece.kind == "table_header":
+        footnote = _FOOTNOTE.match(text)
+        if piece.kind == "table_header" or (footnote and names_source(text[footnote.end() :])):
             return False
         if piece.kind == "heading":
             return _states(piece.reading) and is_checkworthy(text, self.language)
@@ -124,6 +127,20 @@ class RuleExtractor(ExtractorContract):
         hypothesis = statement(question, piece.reading, self.language) if worthy else piece.reading
         declining = not worthy and declines(text, self.language)
         return Claim(text, piece.start, piece.end, hypothesis, worthy, declining)
+
+
+def _agrees(reading: str) -> bool:
+    return AGREEMENT.fullmatch(reading) is not None
+
+
+def _without_agreement(claims: list[Claim]) -> list[Claim]:
+    """Let "That's true." claim nothing beside a sentence that does."""
+    if not any(claim.checkworthy and not _agrees(claim.hypothesis) for claim in claims):
+        return claims
+    return [
+        replace(claim, checkworthy=claim.checkworthy and not _agrees(claim.hypothesis))
+        for claim in claims
+    ]
 
 
 def _is_short_answer(piece: Segment) -> bool:
