@@ -984,3 +984,37 @@ def test_a_nearby_round_price_is_another_price(language: str) -> None:
         "180", {"english": "about 180", "portuguese": "cerca de 180"}[language]
     )
     assert not compare(hedged, sources[language], language).mismatches
+
+
+FLAGS = (
+    "Use `deploy --dry-run` to preview the changes without applying them. "
+    "Use `deploy --force` to apply the changes without asking for confirmation."
+)
+
+
+@pytest.mark.parametrize(
+    ("claim", "evidence", "rival"),
+    [
+        ("To preview the changes without applying them, run `deploy --force`.", FLAGS, "--dry-run"),
+        (
+            "Execute `deploy --force` to preview the changes without applying them.",
+            FLAGS,
+            "--dry-run",
+        ),
+        ("To preview the changes without applying them, run `deploy --dry-run`.", FLAGS, None),
+        ("Use `deploy --force` to apply changes.", FLAGS, None),
+        (
+            "Pass --verbose to hide the progress bar.",
+            "--verbose prints every request. --quiet hides the progress bar.",
+            "--quiet",
+        ),
+        (
+            "Pass --quiet to hide the progress bar.",
+            "--verbose prints every request. --quiet hides the progress bar.",
+            None,
+        ),
+    ],
+)
+def test_a_flag_is_for_what_the_words_beside_it_say(claim, evidence, rival):
+    found = misattributed(claim, evidence, "english")
+    assert (found.evidence.text if found else None) == rival

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from caco.classifier.calibration import Calibration
 from caco.classifier.claim_verdict import ClaimVerdict, Clash, OnConflict, Reading
+from caco.counts import with_counts
 from caco.evidence import ClaimWords, Corpus, Premise, language_of
 from caco.figures import (
     compare,
@@ -18,6 +19,7 @@ from caco.figures import (
     misattributed,
 )
 from caco.models import Claim, ClaimResult
+from caco.quantifiers import overreach
 from caco.roles import turned_roles
 
 __all__ = ["ClaimSearch"]
@@ -49,6 +51,8 @@ _BOUNDS = tuple(
         (r"\bnão menos (?:do )?que\b ?|\bum mínimo de\b ?", "pelo menos "),
     )
 )
+_BOUND_HINTS = ("re than", "s than", "wer than", "mum of", "up to ", " que", "mo de")
+"""One of them is in every match of the patterns; looking for them is quick."""
 
 
 class ClaimSearch:
@@ -119,7 +123,7 @@ class ClaimSearch:
         return next(self._rounds, [])
 
     def pair(self, premise: Premise) -> tuple[str, str]:
-        """Return (premise, hypothesis) for the model: equal figures and bounds in equal words."""
+        """Return (premise, hypothesis) for the model: figures, counts and bounds in equal words."""
         hypothesis = self.claim.hypothesis
         replaced = 0
         figures = find_figures(hypothesis, self.language)
@@ -132,7 +136,8 @@ class ClaimSearch:
                 start, end = figure.start + replaced, figure.end + replaced
                 hypothesis = hypothesis[:start] + twin.text + hypothesis[end:]
                 replaced += len(twin.text) - (end - start)
-        pair = _plain_bounds(premise.reading), _plain_bounds(hypothesis)
+        reading = with_counts(hypothesis, premise.reading)
+        pair = _plain_bounds(reading), _plain_bounds(hypothesis)
         self.pairs.add(pair)
         return pair
 
@@ -159,14 +164,14 @@ class ClaimSearch:
         )
 
     def _clash(self, premise: Premise) -> Clash | None:
-        """What in the premise speaks against the claim, in figures or in who did what to whom."""
+        """What in the premise speaks against the claim: figures, who did what, all or some."""
         claim, reading = self.claim.hypothesis, premise.reading
         found = compare(claim, reading, self.language).mismatches
         mismatch = found[0] if found else misattributed(claim, reading, self.language)
         if mismatch is not None:
             return Clash(mismatch.evidence.text, describe(mismatch, self.language))
-        turned = turned_roles(claim, reading)
-        return Clash(turned.evidence, turned.evidence) if turned is not None else None
+        otherwise = turned_roles(claim, reading) or overreach(claim, reading)
+        return Clash(otherwise.evidence, otherwise.evidence) if otherwise is not None else None
 
     def _owner_elsewhere(self, premise: Premise) -> Clash | None:
         """Whether what stands around a tight premise gives the claim's subject another figure.
@@ -180,7 +185,9 @@ class ClaimSearch:
         if around is None or around.reading == premise.reading:
             return None
         found = misattributed(self.claim.hypothesis, around.reading, self.language)
-        if found is None or found.evidence.text in premise.reading:
+        if found is None:
+            return None
+        if found.evidence.text in premise.reading and found.claim.text in premise.reading:
             return None
         return Clash(found.evidence.text, describe(found, self.language))
 
@@ -207,6 +214,9 @@ def _one_language(one: str, other: str) -> bool:
 @lru_cache(maxsize=4096)
 def _plain_bounds(text: str) -> str:
     """Write bounds in one way: the model takes "no more than two" to deny "at most two"."""
+    folded = text.casefold()
+    if not any(hint in folded for hint in _BOUND_HINTS):
+        return text
     for pattern, plain in _BOUNDS:
         text = pattern.sub(plain, text)
     return text

@@ -25,6 +25,14 @@ __all__ = ["misattributed"]
 _LEAST_COVERAGE = 0.8
 _LEAST_ROW_COVERAGE = 0.6
 """Rows have no verbs."""
+_INSTRUCTING = frozenset(
+    stem(word)
+    for word in (
+        "use run type enter execute call pass set add via command option flag"
+        " usar use rodar rode executar execute digitar digite chamar passar comando opção"
+    ).split()
+)
+"""What is done with a command or a flag, in whichever words."""
 _UNDECIDED = re.compile(
     r"\b(?:respectively|respectivamente|each|cada|both|ambos|ambas)\b", re.IGNORECASE
 )
@@ -80,7 +88,7 @@ def _owner(claim: Passage, figure: Figure, evidence: Passage) -> Figure | None:
     if any(_in_range(claim, figure) or _in_range(evidence, twin) for twin in equals):
         return None
     about = claim.words_in(claim.clause(figure.start), figure)
-    rivals = [other for other in evidence.figures if comparable(figure, other)]
+    rivals = [other for other in evidence.figures if _rivals(figure, other)]
     if not about or len(rivals) > MOST_RIVALS:
         return None
     clear = [
@@ -92,6 +100,12 @@ def _owner(claim: Passage, figure: Figure, evidence: Passage) -> Figure | None:
         )
     ]
     return clear[0] if clear and all(equal(clear[0], other) for other in clear) else None
+
+
+def _rivals(one: Figure, other: Figure) -> bool:
+    # Another flag alone denies nothing, but the words beside each flag tell what it is for.
+    flags = one.kind == other.kind == "identifier" and one.unit == other.unit == "flag"
+    return flags or comparable(one, other)
 
 
 def _in_range(passage: Passage, figure: Figure) -> bool:
@@ -128,6 +142,8 @@ class _Case:
 
     def _words_lead(self, spans: tuple[tuple[int, int], tuple[int, int]]) -> bool:
         about = self.about
+        if self.figure.kind == "identifier":
+            about = tuple(word for word in about if word.stem not in _INSTRUCTING)
         if is_free(self.rival):
             about = tuple(word for word in about if word.stem not in PRICE_STEMS)
         needed = {word.stem for word in about}
