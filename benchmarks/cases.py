@@ -15,11 +15,12 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from machine import describe_machine, wilson_interval
+from machine import describe_machine
 
 import caco
 from caco.classifier.nli import NLIClassifier
 from caco.classifier.onnx import OnnxScorer
+from caco.evaluation import wilson_interval
 
 MEASURES = ("claims", "verdict", "status", "document", "sentence")
 

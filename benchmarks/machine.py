@@ -1,10 +1,12 @@
-"""What every benchmark prints beside its numbers: the machine, the versions, an interval."""
+"""What benchmarks share: the machine and the versions in one line, and a process's memory."""
 
 from __future__ import annotations
 
 import os
 import platform
+import resource
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 
 def describe_machine(*packages: str) -> str:
@@ -22,12 +24,11 @@ def describe_machine(*packages: str) -> str:
     return f"{processor}, {cores} cores, Python {python}; " + ", ".join(found)
 
 
-def wilson_interval(right: int, total: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share (Wilson 1927, doi:10.1080/01621459.1927.10502953)."""
-    if total == 0:
-        return 0.0, 1.0
-    z, share = 1.959964, right / total
-    middle = (share + z * z / (2 * total)) / (1 + z * z / total)
-    half = z / (1 + z * z / total)
-    half *= (share * (1 - share) / total + z * z / (4 * total * total)) ** 0.5
-    return middle - half, middle + half
+def peak_memory_mb() -> float:
+    """Return the most resident memory that this process has held so far, in MB."""
+    status = Path("/proc/self/status")
+    if status.exists():  # elsewhere, a child also counts what its parent held when it forked
+        for line in status.read_text(encoding="ascii").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

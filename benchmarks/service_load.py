@@ -2,7 +2,7 @@
 
 usage: python benchmarks/service_load.py [--seconds S] [--clients 1 8 32] [--soak S]
 
-Each client sends the RAG check of latency.py (five sentences, four documents of 120 words), with
+Each client sends the RAG check of rag_check.py (five sentences, four documents of 120 words), with
 texts of its own every time, and waits for the answer before it sends the next. The same checks go
 to the engine directly first and last, 32 at a time in one `validate_batch`; the ratio is to the
 mean of the two. The service runs in a process of its own; the clients share the machine with it,
@@ -28,8 +28,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
-from latency import rag_check
 from machine import describe_machine
+from rag_check import rag_check
 
 import caco
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from caco.errors import HallucinationError, MissingExtraError
 
 if TYPE_CHECKING:
+    from langchain_caco.actions import NextAttempt
     from langchain_caco.callbacks import (
         AsyncCacoCallbackHandler,
         CacoCallbackHandler,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     )
     from langchain_caco.convert import GuardedText
     from langchain_caco.evaluator import caco_evaluator
+    from langchain_caco.governance import CacoGovernor, GovernedText
     from langchain_caco.guard import CacoGuard
     from langchain_caco.retrieval import CacoDocumentCompressor
     from langchain_caco.retry import HallucinationRetry, with_hallucination_retry
@@ -37,12 +39,15 @@ __all__ = [
     "AsyncCacoCallbackHandler",
     "CacoCallbackHandler",
     "CacoDocumentCompressor",
+    "CacoGovernor",
     "CacoGuard",
     "CacoVerifyTool",
+    "GovernedText",
     "GuardedText",
     "HallucinationError",
     "HallucinationRetry",
     "MonitorRecord",
+    "NextAttempt",
     "caco_evaluator",
     "caco_monitor",
     "with_hallucination_retry",
@@ -52,11 +57,14 @@ _LAZY_NAMES = {
     "AsyncCacoCallbackHandler": "langchain_caco.callbacks",
     "CacoCallbackHandler": "langchain_caco.callbacks",
     "CacoDocumentCompressor": "langchain_caco.retrieval",
+    "CacoGovernor": "langchain_caco.governance",
     "CacoGuard": "langchain_caco.guard",
     "CacoVerifyTool": "langchain_caco.tools",
+    "GovernedText": "langchain_caco.governance",
     "GuardedText": "langchain_caco.convert",
     "HallucinationRetry": "langchain_caco.retry",
     "MonitorRecord": "langchain_caco.callbacks",
+    "NextAttempt": "langchain_caco.actions",
     "caco_evaluator": "langchain_caco.evaluator",
     "caco_monitor": "langchain_caco.callbacks",
     "with_hallucination_retry": "langchain_caco.retry",

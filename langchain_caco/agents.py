@@ -10,15 +10,15 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.messages.modifier import RemoveMessage
 
 from caco.errors import MissingContextError
-from caco.models import Attempt, Document, Status, ValidationResult
+from caco.models import Document, Status, ValidationResult
 from caco.summary import summarise
-from langchain_caco.checking import AnswerChecker, Check, rejected
+from langchain_caco.checking import AnswerChecker, Check
 from langchain_caco.documents import artifact_documents, to_caco_documents
+from langchain_caco.gating import attempt_of
 from langchain_caco.guard import CacoGuard
 
 __all__ = [
     "FEEDBACK_NAME",
-    "attempt_of",
     "averified",
     "feedback_message",
     "guard_for",
@@ -53,12 +53,6 @@ def guard_for(
     if max_retries < 0:
         raise ValueError(f"max_retries must be at least 0, not {max_retries}")
     return guard if guard is not None else CacoGuard(**settings)
-
-
-def attempt_of(result: ValidationResult) -> Attempt:
-    """Return a verdict as an entry of a history; its feedback is "" when the answer passed."""
-    feedback = (result.feedback() or result.summary) if rejected(result) else ""
-    return Attempt(result.response, result.score, feedback)
 
 
 def verified(guard: AnswerChecker, check: Check) -> ValidationResult:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal
@@ -24,6 +24,7 @@ from typing_extensions import Self
 from caco.classifier.nli import NLIClassifier
 from caco.errors import HallucinationError, MissingContextError
 from caco.extractor.llm import LLMExtractor
+from caco.gate import GatingPolicy
 from caco.models import Document, ValidationResult
 from caco.text import resolve_language
 from caco.validator import OnMissingContext, Validator
@@ -37,6 +38,7 @@ from langchain_caco.convert import (
     with_answer,
     with_result,
 )
+from langchain_caco.gating import policy_of, rejected, withheld
 
 __all__ = ["AnswerChecker", "Check", "OnFail", "Streaming", "rejected"]
 
@@ -98,11 +100,6 @@ def _keys(value: object) -> Collection[object]:
     return value.keys() if isinstance(value, Mapping) else ()
 
 
-def rejected(result: ValidationResult) -> bool:
-    """Whether an answer must not pass: it failed its check, or the gating policy withholds it."""
-    return result.is_hallucination or (result.gate is not None and result.gate.abstained)
-
-
 class AnswerChecker(RunnableSerializable[Any, Any]):
     """The settings of a guard, and its steps; see `CacoGuard` for what they mean."""
 
@@ -115,6 +112,7 @@ class AnswerChecker(RunnableSerializable[Any, Any]):
     fallback_message: str | Callable[[ValidationResult], str] | None = None
     on_missing_context: OnMissingContext = "flag"
     streaming: Streaming = "buffer"
+    policy: Any = None
     extractor_llm: Any = Field(default=None, repr=False)
     # Public, though excluded: a private attribute is lost by ``configurable_fields``, and any
     # other field makes ``dumps`` write something that ``loads`` cannot read.
@@ -128,10 +126,20 @@ class AnswerChecker(RunnableSerializable[Any, Any]):
         """Whether ``dumps`` writes the settings: yes, all but ``validator``."""
         return True
 
+    @property
+    def lc_attributes(self) -> dict[str, Any]:
+        """What ``dumps`` writes differently: the policy, as plain data."""
+        return {} if self.policy is None else {"policy": self.policy.to_dict()}
+
     @field_validator("language")
     @classmethod
     def _is_language(cls, language: str) -> str:
         return resolve_language(language)
+
+    @field_validator("policy", mode="before")
+    @classmethod
+    def _is_policy(cls, policy: Any) -> GatingPolicy | None:
+        return policy_of(policy)
 
     @field_validator("validator")
     @classmethod
@@ -158,10 +166,12 @@ class AnswerChecker(RunnableSerializable[Any, Any]):
                 f"on_fail={self.on_fail!r} needs streaming='buffer': "
                 "what has been passed through cannot be taken back"
             )
+        if self.policy is not None and self.on_fail != "raise":
+            withholds = True
         if withholds and callable(self.answer_key):
             raise ValueError(
-                f"on_fail={self.on_fail!r} needs a str as answer_key: "
-                "a function does not say where the answer stands"
+                f"{'policy' if self.policy else f'on_fail={self.on_fail!r}'} needs a str as "
+                "answer_key: a function does not say where the answer stands"
             )
         return self
 
@@ -169,14 +179,24 @@ class AnswerChecker(RunnableSerializable[Any, Any]):
         """Take from a given validator what was not set."""
         if self.extractor_llm is not None:
             raise ValueError("give the validator an extractor, or leave it out: not both")
-        if "on_missing_context" not in self.model_fields_set:
-            self.on_missing_context = validator.on_missing_context
-        if "language" not in self.model_fields_set:
-            self.language = validator.language
-        elif self.language != validator.language:
+        for name in ("on_missing_context", "language"):
+            if name not in self.model_fields_set:
+                self._take(name, getattr(validator, name))
+        if self.language != validator.language:
             raise ValueError(
                 f"language is {self.language!r}, but the validator's is {validator.language!r}"
             )
+        own = getattr(validator, "policy", None)
+        if self.policy is None:
+            self._take("policy", own)
+        elif own is None and not hasattr(validator, "policy"):
+            raise ValueError(f"a {type(validator).__name__} takes no policy")
+        elif own is not None and own != self.policy:
+            raise ValueError("the validator has another policy: give one of the two")
+
+    def _take(self, name: str, value: Any) -> None:
+        # Past pydantic: a field that counts as set would be held against another validator.
+        object.__setattr__(self, name, value)
 
     def check_of(
         self, value: object, *elsewhere: Callable[[], Sequence[Any] | None], given: object = None
@@ -224,7 +244,7 @@ class AnswerChecker(RunnableSerializable[Any, Any]):
         Returns:
             One result for each check, or the exception that it raised.
         """
-        validator = self._validator()
+        validator = self.engine()
         if len(checks) > 1:
             try:
                 results = validator.validate_batch([check.item for check in checks])
@@ -241,7 +261,7 @@ class AnswerChecker(RunnableSerializable[Any, Any]):
 
     async def averify(self, checks: Sequence[Check]) -> list[ValidationResult | Exception]:
         """`verify` in the engine's pool of threads; the event loop stays free."""
-        validator = self._validator()
+        validator = self.engine()
         if len(checks) > 1:
             try:
                 results = await validator.avalidate_batch([check.item for check in checks])
@@ -259,19 +279,28 @@ class AnswerChecker(RunnableSerializable[Any, Any]):
     def outcome_of(self, value: Any, result: ValidationResult) -> Any:
         """Return what leaves the guard: ``value`` with its verdict, as ``on_fail`` says.
 
+        An answer that the gating policy withholds gives way to the policy's message.
+
         Raises:
             HallucinationError: The answer was rejected, and ``on_fail`` is "raise".
             TypeError: ``fallback_message`` returned something else than a str.
         """
-        if not rejected(result) or self.on_fail == "annotate":
+        if not rejected(result) or (self.on_fail == "annotate" and not withheld(result)):
             return with_result(value, result, self.result_key)
         if self.on_fail == "raise":
             raise HallucinationError(result)
+        changed = with_answer(value, self.answer_key, self._substitute(result))
+        return with_result(changed, result, self.result_key)
+
+    def _substitute(self, result: ValidationResult) -> str:
+        """Return what is said in place of a rejected answer."""
+        if withheld(result):
+            policy: GatingPolicy = self._policy or GatingPolicy()
+            return policy.message_for(result.language)
         text = result.redacted().strip() if self.on_fail == "redact" else ""
         if text == result.response.strip():
             text = ""  # Rejected as a whole: no single claim is to blame.
-        changed = with_answer(value, self.answer_key, text or self._fallback(result))
-        return with_result(changed, result, self.result_key)
+        return text or self._fallback(result)
 
     def _fallback(self, result: ValidationResult) -> str:
         message = self.fallback_message
@@ -281,10 +310,21 @@ class AnswerChecker(RunnableSerializable[Any, Any]):
                 raise TypeError(f"fallback_message must return a str, not {type(message).__name__}")
         return _FALLBACKS[result.language] if message is None else message
 
-    def _decided(self, result: ValidationResult) -> ValidationResult:
-        return result if self.threshold is None else result.with_threshold(self.threshold)
+    @property
+    def _policy(self) -> GatingPolicy | None:
+        """The policy in force; a validator put in by ``model_copy`` may bring one."""
+        policy: GatingPolicy | None = self.policy or getattr(self.validator, "policy", None)
+        return policy
 
-    def _validator(self) -> Validator:
+    def _decided(self, result: ValidationResult) -> ValidationResult:
+        if self.threshold is None:
+            return result
+        result = result.with_threshold(self.threshold)
+        if result.gate is None or self._policy is None:
+            return result
+        return replace(result, gate=self._policy.decide_again(result, result.gate))
+
+    def engine(self) -> Validator:
         """Return the validator to use; building one is cheap, its model is shared."""
         if self.validator is None:
             extractor = (
@@ -297,10 +337,14 @@ class AnswerChecker(RunnableSerializable[Any, Any]):
                 _classifier(self.language),
                 language=self.language,
                 on_missing_context=self.on_missing_context,
+                policy=self.policy,
             )
         given: Validator = self.validator
-        if given.on_missing_context == self.on_missing_context:
+        wanted = {"on_missing_context": self.on_missing_context, "policy": self._policy}
+        changed = {k: v for k, v in wanted.items() if getattr(given, k, None) != v}
+        if not changed:
             return given
-        changed = copy.copy(given)
-        changed.on_missing_context = self.on_missing_context
-        return changed
+        engine = copy.copy(given)
+        for name, value in changed.items():
+            setattr(engine, name, value)
+        return engine

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MethodType
 from typing import Any, ClassVar
@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 from typing_extensions import override
 
+from langchain_caco.actions import ActionHandler
 from langchain_caco.attempts import OnExhausted
 from langchain_caco.capture import documents_seen
 from langchain_caco.checking import AnswerChecker
@@ -41,6 +42,8 @@ def _around(
     *,
     feedback_key: str | None = None,
     on_exhausted: OnExhausted = "best",
+    k_key: str | None = None,
+    on_action: Mapping[str, ActionHandler] | None = None,
     **settings: Any,
 ) -> HallucinationRetry:
     """Wrap a chain: see what its retrievers return, and check its answer against that.
@@ -56,7 +59,9 @@ def _around(
         max_retries: How often to run the chain again with feedback on a rejected answer.
         feedback_key: The key for the feedback in a dict input. None: "feedback" with retries;
             without, the input is left as it is.
-        on_exhausted: See `with_hallucination_retry`.
+        on_exhausted: See `with_hallucination_retry`, also for what the policy's actions do.
+        k_key: See there.
+        on_action: See there.
         settings: Fields of `CacoGuard`.
 
     Returns:
@@ -69,7 +74,15 @@ def _around(
         guard = type(guard)(**{**given, **settings})
     if feedback_key is None and max_retries:
         feedback_key = "feedback"
-    return with_hallucination_retry(chain, guard, max_retries, feedback_key, on_exhausted)
+    return with_hallucination_retry(
+        chain,
+        guard,
+        max_retries,
+        feedback_key,
+        on_exhausted,
+        k_key=k_key,
+        on_action=on_action,
+    )
 
 
 class _ClassOrInstanceMethod:
@@ -125,6 +138,12 @@ class CacoGuard(FusedRunnable, AnswerChecker):
         streaming: "buffer" lets nothing out before it is verified. "passthrough" lets chunks out
             as they come and ends with one that carries the verdict; under ``on_fail="raise"`` the
             exception comes last. The trailing chunk of a str is an empty `GuardedText`.
+        policy: When an answer is withheld: a `caco.GatingPolicy`, its fields as a mapping, or the
+            path of its JSON or YAML file. Not given: the validator's. A withheld answer is replaced
+            by the policy's message, whatever ``on_fail`` is, unless that is "raise"; ``redact`` and
+            ``fallback_message`` are for answers that only failed their check. The answer as the
+            model gave it stays in the verdict's ``response``. Under ``streaming="passthrough"``
+            it has been let out; the verdict's ``gate`` says that it should not have been.
         extractor_llm: A chat model that splits answers into claims; None: by rule.
         validator: A `caco.Validator` of your own. It is not serialised: `dumps` writes the other
             fields, and the loaded guard builds its own validator.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, Literal
 
 from langchain_core.runnables import RunnableConfig, RunnableLambda
@@ -12,7 +12,6 @@ from pydantic import BaseModel
 from caco.errors import HallucinationError
 from caco.models import Attempt, ValidationResult
 from langchain_caco.agents import (
-    attempt_of,
     averified,
     feedback_message,
     guard_for,
@@ -23,8 +22,9 @@ from langchain_caco.agents import (
     verified,
     without_raise,
 )
-from langchain_caco.checking import AnswerChecker, Check, rejected
+from langchain_caco.checking import AnswerChecker, Check
 from langchain_caco.convert import ANSWER_KEYS, CONTEXT_KEYS
+from langchain_caco.gating import attempt_of, rejected
 
 __all__ = ["make_validate_node", "route_on_validation"]
 
@@ -73,8 +73,8 @@ def make_validate_node(
         feedback_key: The state's key for the feedback ("" when there is none); None: do not write
             it.
         settings: `CacoGuard`'s fields: ``validator``, ``threshold``, ``answer_key``,
-            ``result_key``, … ``on_fail`` is "raise" or "annotate": a node does not rewrite the
-            answer.
+            ``result_key``, ``policy``, … ``on_fail`` is "raise" or "annotate": a node does not
+            rewrite the answer, nor carry out a policy's actions; the verdict's ``gate`` has them.
 
     Returns:
         A Runnable from the state (a dict, a pydantic model or a dataclass) to its update, sync and
@@ -149,16 +149,14 @@ class _ValidateNode:
     def _update(self, values: Mapping[str, Any], result: ValidationResult) -> dict[str, Any]:
         """Return the verdict and, for a retry, the feedback."""
         previous = values.get(self.guard.result_key) or {}
-        failed = list(previous["attempts"]) if previous.get("next") == "retry" else []
+        failed = previous["attempts"] if previous.get("next") == "retry" else []
         again = rejected(result) and len(failed) < self.max_retries
         latest = attempt_of(result)
-        attempts = (*failed, asdict(latest))
+        result = replace(result, attempts=(*(Attempt(**item) for item in failed), latest))
         if rejected(result) and not again and self.guard.on_fail == "raise":
-            history = tuple(Attempt(**item) for item in attempts)
-            raise HallucinationError(replace(result, attempts=history))
-        verdict = {**result.to_dict(), "attempts": list(attempts)}
+            raise HallucinationError(result)
         update: dict[str, Any] = {
-            self.guard.result_key: {**verdict, "next": "retry" if again else "end"}
+            self.guard.result_key: {**result.to_dict(), "next": "retry" if again else "end"}
         }
         if self.feedback_key is not None:
             update[self.feedback_key] = latest.feedback if again else ""

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import var_child_runnable_config
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.tools import BaseTool
 from typing_extensions import NotRequired
 
 from caco.errors import MissingExtraError
 from caco.models import ValidationResult
+from caco.receipts import Sink
 from langchain_caco.agents import (
-    attempt_of,
+    FEEDBACK_NAME,
     averified,
     feedback_message,
     guard_for,
@@ -24,8 +23,10 @@ from langchain_caco.agents import (
     sources_of,
     verified,
 )
-from langchain_caco.checking import AnswerChecker, Check, rejected
+from langchain_caco.checking import AnswerChecker, Check
 from langchain_caco.convert import question_of
+from langchain_caco.gating import attempt_of, rejected
+from langchain_caco.tool_gate import ToolGate
 
 try:
     from langchain.agents.middleware import (
@@ -36,9 +37,14 @@ try:
         hook_config,
     )
     from langchain.agents.middleware.types import PrivateStateAttr
-    from langgraph.constants import TAG_NOSTREAM
+
+    from langchain_caco.quiet import aquietly, quietly
 except ImportError as error:
     raise MissingExtraError("langchain_caco.middleware", "agents") from error
+
+if TYPE_CHECKING:
+    from langgraph.prebuilt.tool_node import ToolCallRequest
+    from langgraph.types import Command
 
 __all__ = ["CacoGuardMiddleware"]
 
@@ -86,16 +92,44 @@ class CacoGuardMiddleware(AgentMiddleware[Any, Any]):
     "abstain" (it passes, marked as not judged) or "raise". A greeting, or anything else that claims
     nothing, needs no documents: it passes, with the status ``NO_CLAIMS``.
 
+    With a ``policy``, an answer that it withholds and that no retry mends gives way to its message
+    (its other actions are the agent's to take: it decides itself what to retrieve). And each call
+    of a tool is checked before it is made: what the agent says with it and the arguments it passes,
+    against all that tools have returned in the conversation so far. Over the policy's ``tau_star``
+    the tool is not called. The agent gets a ``ToolMessage`` of status "error" instead that says
+    what is at odds and asks it to correct the call, to retrieve more or to ask the user; its
+    artifact is the receipt, without text. An agent that has had calls refused in more than
+    ``max_retries`` steps since the user's last message is not asked again: the policy's message is
+    the answer.
+
+    The tension is `caco.cts` in the model form, with the validator's classifier; with a validator
+    that is none of caco's, in the heuristic form. Where no tool has returned anything yet there is
+    nothing to contradict, and the tool is called.
+
+    A call about something new is in tension with what is known too, so exempt the tools that find
+    things out. A ``tau_star`` of 0.7 refuses next to nothing: with the embedded model and the
+    default weights, arguments that agree with what is known come to less than about 0.15, ones that
+    contradict it mostly to between 0.2 and 0.4, and a single wrong figure among right ones may stay
+    below that.
+
     Args:
         guard: A `CacoGuard` whose settings to use. None: one made of ``settings``.
         max_retries: How often the model may be asked again between two messages of the user.
         design: "wrap" or "jump".
-        settings: `CacoGuard`'s fields: ``validator``, ``threshold``, ``language``, ``on_fail``, …
+        check_tool_calls: False: a policy is for answers only.
+        exempt_tools: Tools, or names of tools, that are called without a check: those that
+            retrieve.
+        receipts: Called with a receipt for each tool call that is checked, before the tool runs:
+            a `caco.ReceiptLog`, or any function. The receipt has one site, "tool:" and the tool's
+            name; what tools had returned is its provenance, empty where nothing was known. What it
+            raises surfaces, and the tool does not run.
+        settings: `CacoGuard`'s fields: ``validator``, ``threshold``, ``language``, ``on_fail``,
+            ``policy``, …
 
     Raises:
-        ValueError: ``max_retries`` is negative, an unknown design or setting, or a setting out of
-            its range.
-        TypeError: Both a guard and settings are given, or ``guard`` is not a guard.
+        ValueError: ``max_retries`` is negative, an unknown design or setting, a setting out of its
+            range, or ``exempt_tools`` or ``receipts`` where no tool call is checked.
+        TypeError: Both a guard and settings are given, or an argument is of a wrong type.
         HallucinationError: From the agent, with ``on_fail="raise"``.
         MissingContextError: From the agent, with ``on_missing_context="raise"``.
     """
@@ -114,10 +148,16 @@ class CacoGuardMiddleware(AgentMiddleware[Any, Any]):
         *,
         max_retries: int = 2,
         design: Design = "wrap",
+        check_tool_calls: bool = True,
+        exempt_tools: Iterable[str | BaseTool] = (),
+        receipts: Sink | None = None,
         **settings: Any,  # noqa: ANN401 (AnswerChecker's fields, checked there)
     ) -> None:
         super().__init__()
         self.guard = guard_for(guard, settings, max_retries)
+        self.tool_gate = ToolGate.build(
+            self.guard, exempt_tools, receipts, is_open=not check_tool_calls
+        )
         self.max_retries = max_retries
         self.design = design
 
@@ -132,12 +172,14 @@ class CacoGuardMiddleware(AgentMiddleware[Any, Any]):
         handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
     ) -> ModelResponse[Any]:
         """Call the model until its answer passes or the retries are used up."""
+        if (last_word := self.last_word(request)) is not None:
+            return last_word
         loop = _Loop(self, request)
-        response = _quietly(handler, loop.request)
+        response = quietly(handler, loop.request)
         while (check := loop.check(response)) is not None:
             if not loop.goes_on(response, verified(self.guard, check)):
                 break
-            response = _quietly(handler, loop.request)
+            response = quietly(handler, loop.request)
         return loop.outcome(response)
 
     async def awrap_model_call(
@@ -146,17 +188,42 @@ class CacoGuardMiddleware(AgentMiddleware[Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """`wrap_model_call`, with the check in the engine's threads."""
+        if (last_word := self.last_word(request)) is not None:
+            return last_word
         loop = _Loop(self, request)
-        response = await _aquietly(handler, loop.request)
+        response = await aquietly(handler, loop.request)
         while (check := loop.check(response)) is not None:
             if not loop.goes_on(response, await averified(self.guard, check)):
                 break
-            response = await _aquietly(handler, loop.request)
+            response = await aquietly(handler, loop.request)
         return loop.outcome(response)
+
+    def wrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
+    ) -> ToolMessage | Command[Any]:
+        """Call a tool, unless the policy keeps it from being called."""
+        refusal = self.tool_gate.refusal(request)
+        return handler(request) if refusal is None else refusal
+
+    async def awrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
+    ) -> ToolMessage | Command[Any]:
+        """`wrap_tool_call`, with the check in a thread."""
+        refusal = await self.tool_gate.arefusal(request)
+        return await handler(request) if refusal is None else refusal
+
+    def last_word(self, request: ModelRequest[Any]) -> ModelResponse[Any] | None:
+        """Return what ends the run of an agent that goes on with calls that are refused."""
+        message = self.tool_gate.last_word(request.messages, self.max_retries)
+        return None if message is None else ModelResponse(result=[message])
 
     def check_of(self, draft: AIMessage, history: Sequence[BaseMessage]) -> Check | None:
         """Return what is to be verified; None for a message that says nothing to the user."""
-        if draft.tool_calls or not draft.text.strip():
+        if draft.tool_calls or draft.name == FEEDBACK_NAME or not draft.text.strip():
             return None
         recent = since_question(history)
         question = question_of({"messages": recent[:1]})
@@ -240,7 +307,7 @@ class _JumpingGuardMiddleware(CacoGuardMiddleware):
         handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
     ) -> ModelResponse[Any]:
         """Keep the tokens of what may be rejected out of the stream."""
-        return _quietly(handler, request)
+        return self.last_word(request) or quietly(handler, request)
 
     async def awrap_model_call(
         self,
@@ -248,7 +315,7 @@ class _JumpingGuardMiddleware(CacoGuardMiddleware):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """Keep the tokens of what may be rejected out of the stream."""
-        return await _aquietly(handler, request)
+        return self.last_word(request) or await aquietly(handler, request)
 
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any]:  # noqa: ANN401
         """Forget the drafts of an earlier run."""
@@ -258,19 +325,28 @@ class _JumpingGuardMiddleware(CacoGuardMiddleware):
     def after_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:  # noqa: ANN401
         """Verify the draft; send the graph back to the model if it fails."""
         check = self._check_of_last(state)
-        return None if check is None else self._judged(state, verified(self.guard, check))
+        if check is None:
+            return self._unjudged(state)
+        return self._judged(state, verified(self.guard, check))
 
     @hook_config(can_jump_to=["model"])
     async def aafter_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:  # noqa: ANN401
         """`after_model`, with the check in the engine's threads."""
         check = self._check_of_last(state)
         if check is None:
-            return None
+            return self._unjudged(state)
         return self._judged(state, await averified(self.guard, check))
 
     def _check_of_last(self, state: Any) -> Check | None:  # noqa: ANN401
         *history, last = state["messages"]
         return self.check_of(last, history) if isinstance(last, AIMessage) else None
+
+    def _unjudged(self, state: Any) -> dict[str, Any] | None:  # noqa: ANN401
+        """Tidy up where the run ends with `last_word`; else it goes on."""
+        *history, last = state["messages"]
+        if last.name != FEEDBACK_NAME:
+            return None
+        return {"messages": removals(history), "caco_drafts": []}
 
     def _judged(self, state: Any, result: ValidationResult) -> dict[str, Any]:  # noqa: ANN401
         *history, last = state["messages"]
@@ -294,37 +370,6 @@ def _order(result: ValidationResult) -> tuple[bool, bool, float]:
 def _redrafted(message: AIMessage, result: ValidationResult) -> _Draft:
     """Return an earlier draft in the place, and under the id, of the last one."""
     return _Draft(message.model_copy(update={"content": result.response}), result)
-
-
-@contextmanager
-def _unstreamed() -> Iterator[None]:
-    """Keep the tokens of the models called within, whichever they are, out of LangGraph's stream.
-
-    A tag in the context and not on the model: a middleware further in may pick another model, and a
-    copy of a model does not share its state.
-    """
-    config = var_child_runnable_config.get() or RunnableConfig()
-    tags = [*(config.get("tags") or []), TAG_NOSTREAM]
-    token = var_child_runnable_config.set({**config, "tags": tags})
-    try:
-        yield
-    finally:
-        var_child_runnable_config.reset(token)
-
-
-def _quietly(
-    handler: Callable[[ModelRequest[Any]], ModelResponse[Any]], request: ModelRequest[Any]
-) -> ModelResponse[Any]:
-    with _unstreamed():
-        return handler(request)
-
-
-async def _aquietly(
-    handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
-    request: ModelRequest[Any],
-) -> ModelResponse[Any]:
-    with _unstreamed():
-        return await handler(request)
 
 
 def _answer(response: ModelResponse[Any]) -> AIMessage:

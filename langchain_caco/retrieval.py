@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from caco.consistency import ConflictReport, find_source_conflicts, outvoted, penalties
+from caco.consistency import ConflictReport
+from caco.governance import RagCaiConfig, RankedSource, Ranker, rank_retrieved
 from caco.models import Document as Source
-from caco.models import Evidence
+from caco.ranking import Conflicting
 from caco.text import resolve_language
 from caco.validator import Validator
 
@@ -31,22 +33,27 @@ class CacoDocumentCompressor(BaseDocumentCompressor):
     others contradict it, in [0, 1]) and ``caco_conflicts``, a list of dicts: ``text`` (its own
     sentence), ``document`` and ``document_text`` (whose sentence says otherwise, by id or position,
     and which), ``score`` (P(contradiction) in [0, 1]); and ``caco_pairs_skipped``, how many pairs
-    of sentences were left unread because of ``max_pairs``.
+    of sentences were left unread because of ``max_pairs``. Within `CacoGovernor.govern` the
+    documents' tension becomes the site "retrieve" of the receipt.
 
     Attributes:
-        action: "annotate" leaves the documents and their order as they are; "reorder" puts the
-            most contradicted last, and keeps the order of equals; "drop" leaves out as many as it
-            takes for the rest to agree: the most contradicted first, of equals the one further
-            down. One document at least is always left.
+        action: "annotate" leaves the documents and their order as they are. The others find those
+            that have to go for the rest to agree, the most contradicted first, of equals the one
+            further down: "reorder" puts them last, "drop" leaves them out. The order is kept
+            otherwise, and one document at least is always left.
+        config: Instead of ``action`` and ``max_pairs``, the settings of a governed path
+            (`caco.RagCaiConfig`, or a mapping with its fields): its ranker, and its token budget.
         language: "english" or "portuguese".
         max_pairs: The most pairs of sentences to compare, the most similar first.
         validator: Its classifier reads the pairs. None: the embedded model.
 
     Raises:
-        ValueError: An unknown action or language, or a negative ``max_pairs``.
+        ValueError: An unknown action or language, a negative ``max_pairs``, a setting that
+            ``config`` does not have, or ``action`` or ``max_pairs`` beside it.
     """
 
     action: Literal["annotate", "reorder", "drop"] = "annotate"
+    config: RagCaiConfig | None = None
     language: str = "english"
     max_pairs: int = Field(default=64, ge=0)
     validator: Validator | None = Field(default=None, exclude=True, repr=False)
@@ -58,6 +65,19 @@ class CacoDocumentCompressor(BaseDocumentCompressor):
     def _known_language(cls, language: str) -> str:
         return resolve_language(language)
 
+    @field_validator("config", mode="before")
+    @classmethod
+    def _read(cls, config: Any) -> Any:  # noqa: ANN401 (the field's own check follows)
+        return RagCaiConfig.from_dict(config) if isinstance(config, Mapping) else config
+
+    @model_validator(mode="after")
+    def _settled_once(self) -> CacoDocumentCompressor:
+        known = type(self).model_fields
+        beside = [n for n in ("action", "max_pairs") if getattr(self, n) != known[n].default]
+        if self.config is not None and beside:
+            raise ValueError(f"config says how to rank: leave out {beside}")
+        return self
+
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
@@ -65,62 +85,68 @@ class CacoDocumentCompressor(BaseDocumentCompressor):
 
         Args:
             documents: What was retrieved, best first.
-            query: Not used: whether documents agree does not depend on the question.
+            query: What was asked. Whether documents agree does not depend on it; a governed path
+                remembers it.
             callbacks: Not used: nothing is run that has callbacks.
 
         Raises:
             ModelNotAvailableError: The model could not be loaded.
         """
-        # Names of our own: retrieved documents may lack an id or share one.
-        sources = [Source(item.page_content, str(i)) for i, item in enumerate(documents)]
-        report = find_source_conflicts(
+        sources = [
+            Source(item.page_content, name)
+            for item, name in zip(documents, _names(documents), strict=True)
+        ]
+        ranking = rank_retrieved(
             sources,
             self.validator.classifier if self.validator is not None else None,
+            config=self._settings(),
             language=self.language,
-            max_pairs=self.max_pairs,
+            query=query,
         )
-        penalty = penalties(report, sources)
-        positions = list(range(len(documents)))
-        if self.action == "reorder":
-            positions.sort(key=lambda position: penalty[str(position)])
-        elif self.action == "drop":
-            dropped = set(outvoted(report, sources))
-            positions = [position for position in positions if str(position) not in dropped]
-        return [_annotated(documents, position, penalty, report) for position in positions]
+        kept = list(ranking.kept)
+        if self.config is None and self.action == "annotate":
+            kept.sort(key=lambda source: source.position)
+        return [_annotated(documents, source, ranking.report) for source in kept]
+
+    def _settings(self) -> RagCaiConfig:
+        """What to rank by: the configuration given, or what ``action`` stands for."""
+        if self.config is not None:
+            return self.config
+        conflicting: Conflicting = "drop" if self.action == "drop" else "keep"
+        return RagCaiConfig(ranker=Ranker(conflicting=conflicting, max_pairs=self.max_pairs))
 
 
 def _annotated(
-    documents: Sequence[Document],
-    position: int,
-    penalty: dict[str, float],
-    report: ConflictReport,
+    documents: Sequence[Document], source: RankedSource, report: ConflictReport
 ) -> Document:
     """Return a copy of a document with its conflicts in its metadata."""
-    name = str(position)
-    conflicts = []
-    for conflict in report.conflicts:
-        for own, other in (
-            (conflict.first, conflict.second),
-            (conflict.second, conflict.first),
-        ):
-            if own.document == name:
-                conflicts.append(_entry(own, other, documents, conflict.score))
-    document = documents[position]
+    document = documents[source.position]
     metadata = {
         **document.metadata,
-        "caco_penalty": penalty[name],
-        "caco_conflicts": conflicts,
+        "caco_penalty": source.penalty,
+        "caco_conflicts": [
+            {
+                "text": own.text,
+                "document": other.document,
+                "document_text": other.text,
+                "score": score,
+            }
+            for own, other, score in report.seen_from(source.document.id or "")
+        ],
         "caco_pairs_skipped": report.pairs_skipped,
     }
     return document.model_copy(update={"metadata": metadata})
 
 
-def _entry(
-    own: Evidence, other: Evidence, documents: Sequence[Document], score: float
-) -> dict[str, Any]:
-    return {
-        "text": own.text,
-        "document": documents[int(other.document)].id or other.document,
-        "document_text": other.text,
-        "score": score,
-    }
+def _names(documents: Sequence[Document]) -> list[str]:
+    """A name for each document: its id; its position, where it lacks one or shares it."""
+    shared = Counter(document.id for document in documents)
+    names = {document.id for document in documents}
+    found = []
+    for position, document in enumerate(documents):
+        if document.id and shared[document.id] == 1:
+            found.append(document.id)
+        else:
+            # Another one's id may be a number too.
+            found.append(str(position) if str(position) not in names else f"{position}#{position}")
+    return found

@@ -21,6 +21,7 @@ except ModuleNotFoundError as error:
         raise
     raise MissingExtraError("llamaindex_caco", "llamaindex") from error
 
+from llamaindex_caco.actions import NextAttempt
 from llamaindex_caco.chat_engine import CacoChatEngine
 from llamaindex_caco.convert import documents_from
 from llamaindex_caco.evaluator import CacoEvaluationResult, CacoEvaluator
@@ -42,6 +43,7 @@ __all__ = [
     "CacoQueryEngine",
     "CacoRetryQueryEngine",
     "MonitorRecord",
+    "NextAttempt",
     "caco_instrumentation",
     "documents_from",
 ]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from caco.models import ClaimResult, Document, Labels, ValidationResult
+from llama_index.core.schema import NodeWithScore
+
+from caco.models import ClaimResult, Labels, ValidationResult
+from caco.receipts import Receipt
 from llamaindex_caco.checking import Checker
 from llamaindex_caco.convert import said
 from llamaindex_caco.policy import FailurePolicy
@@ -23,9 +26,9 @@ class AnswerStream:
     """Takes the tokens of one answer and says which text may be passed on.
 
     With "annotate" every token may, at once. With "raise" a sentence may once its claims are
-    verified; after the first that is not, nothing may until the whole answer is judged (nothing at
-    all, where a gating policy has the last word). With
-    "replace" and "redact" nothing may before the end, since what is shown depends on all of it.
+    verified; after the first that is not, nothing may until the whole answer is judged. With
+    "replace" and "redact", and wherever a gating policy has the last word, nothing may before the
+    end, since what is shown depends on all of it.
 
     Use: ``add`` each token; whenever ``is_due``, ``judge`` (the slow part); at the end ``finish``,
     then ``rest``. Not thread-safe.
@@ -33,7 +36,7 @@ class AnswerStream:
     Args:
         checker: The engine.
         policy: What happens when the answer fails.
-        documents: What the answer must be backed by.
+        nodes: What the answer must be backed by.
         query: The question.
         on_claim: Called with each check-worthy claim's verdict, in order, once it is complete.
     """
@@ -42,22 +45,24 @@ class AnswerStream:
         self,
         checker: Checker,
         policy: FailurePolicy,
-        documents: tuple[Document, ...],
+        nodes: Sequence[NodeWithScore],
         query: str | None,
         on_claim: OnClaim | None = None,
     ) -> None:
         self._checker = checker
         self._policy = policy
-        self._documents = documents
+        self._nodes = nodes
+        self._documents = checker.documents(nodes)
         self._query = query
         self._on_claim = on_claim
-        self._engine = checker.streaming(documents, query)
+        self._engine = checker.streaming(self._documents, query)
         self._text = ""
         self._fed = 0
         self._passed_on = 0
         self._reported = 0
         # A gating policy decides on the whole answer only.
-        gated = getattr(checker.validator, "policy", None) is not None
+        gated = checker.policy is not None
+        self._passes_all = policy.on_fail == "annotate" and not gated
         self._may_release = policy.on_fail == "raise" and not gated
         self._threshold = (
             checker.validator.threshold if checker.threshold is None else checker.threshold
@@ -75,7 +80,7 @@ class AnswerStream:
     def add(self, token: str) -> str:
         """Take a token; return the text that may be passed on at once."""
         self._text += token
-        return self._release(len(self._text)) if self._policy.on_fail == "annotate" else ""
+        return self._release(len(self._text)) if self._passes_all else ""
 
     def judge(self) -> str:
         """Check the claims that became complete; return the text that may be passed on."""
@@ -88,13 +93,14 @@ class AnswerStream:
             self._report(claim)
         return self._release(verified)
 
-    def finish(self) -> ValidationResult:
-        """Return the verdict on the whole answer, as if it had been checked at once."""
+    def finish(self) -> tuple[ValidationResult, Receipt | None]:
+        """Return the verdict on the whole answer, as if checked at once, and its receipt if any."""
+        self._checker.read(self._nodes, self._query)
         result = self._checker.check(said(self._text), self._documents, self._query)
         for claim in result.claims:
             if claim.checkworthy and (claim.start is None or claim.start >= self._reported):
                 self._report(claim)
-        return result
+        return result, self._checker.receipt(result)
 
     def rest(self, result: ValidationResult) -> str:
         """Return what is left to pass on under the verdict.

@@ -23,11 +23,15 @@ from llama_index.core.chat_engine.types import (
 )
 from llama_index.core.schema import MetadataMode
 
+from caco.gate import GatingPolicy
+from caco.governance import RagCaiConfig
+from caco.receipts import Sink
 from caco.validator import Validator
 from llamaindex_caco.answer_stream import OnClaim
 from llamaindex_caco.checking import Checker
 from llamaindex_caco.convert import query_text, source_nodes
-from llamaindex_caco.policy import FailurePolicy, FallbackMessage, OnFail
+from llamaindex_caco.governance import Governor, UserRole
+from llamaindex_caco.policy import FallbackMessage, OnFail
 from llamaindex_caco.query_engine import Guard
 
 __all__ = ["CacoChatEngine"]
@@ -46,6 +50,10 @@ class CacoChatEngine(BaseChatEngine):
         validator: As for `CacoQueryEngine`.
         threshold: As for `CacoQueryEngine`.
         language: As for `CacoQueryEngine`.
+        policy: As for `CacoQueryEngine`.
+        config: As for `CacoQueryEngine`.
+        receipts: As for `CacoQueryEngine`.
+        user_role: As for `CacoQueryEngine`.
         fallback_message: As for `CacoQueryEngine`.
         metadata_mode: As for `CacoQueryEngine`.
         on_claim: As for `CacoQueryEngine`.
@@ -63,6 +71,10 @@ class CacoChatEngine(BaseChatEngine):
         validator: Validator | None = None,
         threshold: float | None = None,
         language: str | None = None,
+        policy: GatingPolicy | None = None,
+        config: RagCaiConfig | None = None,
+        receipts: Sink | None = None,
+        user_role: UserRole = "user",
         fallback_message: FallbackMessage | None = None,
         metadata_mode: MetadataMode = MetadataMode.LLM,
         on_claim: OnClaim | None = None,
@@ -70,48 +82,59 @@ class CacoChatEngine(BaseChatEngine):
         if not isinstance(chat_engine, BaseChatEngine):
             raise TypeError(f"chat_engine must be one, not {type(chat_engine).__name__}")
         self._chat_engine = chat_engine
-        self._guard = Guard(
-            Checker.build(validator, threshold, language, metadata_mode),
-            FailurePolicy(on_fail, fallback_message),
-            on_claim,
+        governor = Governor.build(
+            validator, threshold, language, metadata_mode, policy, config, user_role, receipts
         )
+        self._guard = Guard(governor, on_fail, fallback_message, on_claim)
 
     @property
     def validator(self) -> Validator:
         """The engine that checks."""
-        return self._guard.checker.validator
+        return self._guard.validator
 
     def chat(
         self, message: str, chat_history: list[ChatMessage] | None = None
     ) -> AgentChatResponse:
         """Answer, checked."""
-        given = self._chat_engine.chat(message, chat_history)
-        checked = self._guard.guard(given, query_text(message))
+        query, checker = self._begin(message)
+        with checker.in_force():
+            given = self._chat_engine.chat(message, chat_history)
+        checked = self._guard.guard(given, query, checker)
         return _as_chat(given, cast("Response", checked))
 
     async def achat(
         self, message: str, chat_history: list[ChatMessage] | None = None
     ) -> AgentChatResponse:
         """`chat`, with the event loop left free."""
-        given = await self._chat_engine.achat(message, chat_history)
-        checked = await self._guard.aguard(given, query_text(message))
+        query, checker = self._begin(message)
+        with checker.in_force():
+            given = await self._chat_engine.achat(message, chat_history)
+        checked = await self._guard.aguard(given, query, checker)
         return _as_chat(given, cast("Response", checked))
 
     def stream_chat(
         self, message: str, chat_history: list[ChatMessage] | None = None
     ) -> StreamingAgentChatResponse:
         """Answer as a stream, checked while it is read."""
-        given = self._chat_engine.stream_chat(message, chat_history)
-        checked = cast("StreamingResponse", self._guard.guard(given, query_text(message)))
+        query, checker = self._begin(message)
+        with checker.in_force():
+            given = self._chat_engine.stream_chat(message, chat_history)
+        checked = cast("StreamingResponse", self._guard.guard(given, query, checker))
         return _as_stream(given, checked, chat_stream=_messages(checked))
 
     async def astream_chat(
         self, message: str, chat_history: list[ChatMessage] | None = None
     ) -> StreamingAgentChatResponse:
         """`stream_chat` as an asynchronous stream."""
-        given = await self._chat_engine.astream_chat(message, chat_history)
-        checked = cast("AsyncStreamingResponse", self._guard.guard(given, query_text(message)))
+        query, checker = self._begin(message)
+        with checker.in_force():
+            given = await self._chat_engine.astream_chat(message, chat_history)
+        checked = cast("AsyncStreamingResponse", self._guard.guard(given, query, checker))
         return _as_stream(given, checked, achat_stream=_amessages(checked))
+
+    def _begin(self, message: str) -> tuple[str | None, Checker]:
+        query = query_text(message)
+        return query, self._guard.governor.begin(query)
 
     def reset(self) -> None:
         """Forget the conversation."""

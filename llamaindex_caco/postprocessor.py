@@ -8,12 +8,20 @@ import pickle
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from llama_index.core.bridge.pydantic import ConfigDict, Field, model_validator
+from llama_index.core.bridge.pydantic import (
+    ConfigDict,
+    Field,
+    field_serializer,
+    field_validator,
+    model_validator,
+)
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 
-from caco.consistency import ConflictReport, find_source_conflicts, outvoted
+from caco.consistency import ConflictReport
+from caco.governance import RagCaiConfig, Ranker, rank_retrieved
 from caco.models import Document, Labels, ValidationResult
+from caco.ranking import Conflicting
 from llamaindex_caco.checking import Checker
 from llamaindex_caco.convert import named_documents, query_text
 
@@ -33,7 +41,12 @@ class CacoNodePostprocessor(BaseNodePostprocessor):
     Actions: "annotate" only writes metadata; "downrank" puts nodes at odds last (and, in "draft"
     and "claim", sorts by support, which becomes the nodes' score); "drop" leaves nodes at odds out.
     Otherwise the order is kept. Of nodes that contradict each other the most contradicted go, of
-    equals the lower-scored. Some node always stays.
+    equals the lower-scored. Some node always stays. In "consistency", ``config`` (a
+    `caco.RagCaiConfig`, or a mapping with its fields) may take the place of ``action`` and
+    ``max_pairs``: nodes are ranked as it says, and kept within its token budget.
+
+    Within an engine that writes receipts (`CacoQueryEngine` with ``receipts``), the nodes' tension
+    in "consistency" becomes the receipt's site "retrieve".
 
     The nodes returned are copies. What is written to their metadata is kept out of prompts and
     embeddings:
@@ -62,6 +75,11 @@ class CacoNodePostprocessor(BaseNodePostprocessor):
     max_pairs: int = Field(
         default=64, ge=0, description="The most pairs of sentences to compare, most alike first."
     )
+    config: RagCaiConfig | None = Field(
+        default=None,
+        description="Instead of action and max_pairs in the mode consistency: a governed path's "
+        "ranker and token budget.",
+    )
     min_support: float | None = Field(
         default=None, ge=0.0, le=1.0, description="Nodes that support less are at odds too."
     )
@@ -73,6 +91,15 @@ class CacoNodePostprocessor(BaseNodePostprocessor):
     )
     validator: Any = Field(default=None, exclude=True, repr=False, description="The engine.")
 
+    @field_validator("config", mode="before")
+    @classmethod
+    def _read(cls, config: Any) -> Any:  # noqa: ANN401 - the field's own check follows
+        return RagCaiConfig.from_dict(config) if isinstance(config, Mapping) else config
+
+    @field_serializer("config")
+    def _written(self, config: RagCaiConfig | None) -> dict[str, Any] | None:
+        return None if config is None else config.to_dict()
+
     @model_validator(mode="after")
     def _check_arguments(self) -> "CacoNodePostprocessor":
         for name in ("draft", "claim"):
@@ -81,6 +108,12 @@ class CacoNodePostprocessor(BaseNodePostprocessor):
                 raise ValueError(f"mode={self.mode!r} {needed} {name}=")
         if self.min_support is not None and self.mode == "consistency":
             raise ValueError("mode='consistency' does not use min_support=")
+        if self.config is not None and self.mode != "consistency":
+            raise ValueError(f"mode={self.mode!r} does not use config=")
+        known = type(self).model_fields
+        beside = [n for n in ("action", "max_pairs") if getattr(self, n) != known[n].default]
+        if self.config is not None and beside:
+            raise ValueError(f"config says how to rank: leave out {beside}")
         self.validator = Checker.build(self.validator, language=self.language).validator
         return self
 
@@ -103,7 +136,7 @@ class CacoNodePostprocessor(BaseNodePostprocessor):
         if not nodes:
             return []
         if self.mode == "consistency":
-            return self._consistent(nodes)
+            return self._consistent(nodes, query_text(query_bundle))
         said = self._asserted(query_bundle)
         if inspect.isawaitable(said):
             if inspect.iscoroutine(said):
@@ -117,7 +150,7 @@ class CacoNodePostprocessor(BaseNodePostprocessor):
         if not nodes:
             return []
         if self.mode == "consistency":
-            return await asyncio.to_thread(self._consistent, nodes)
+            return await asyncio.to_thread(self._consistent, nodes, query_text(query_bundle))
         said = await asyncio.to_thread(self._asserted, query_bundle)
         if inspect.isawaitable(said):
             said = await said
@@ -132,23 +165,33 @@ class CacoNodePostprocessor(BaseNodePostprocessor):
             raise ValueError(f"{self.mode} is a function of the query, but there is no query")
         return source(query)
 
-    def _consistent(self, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+    def _consistent(self, nodes: list[NodeWithScore], query: str | None) -> list[NodeWithScore]:
         documents, names = named_documents(nodes, MetadataMode.NONE)
-        report = find_source_conflicts(
+        ranking = rank_retrieved(
             documents,
             self.validator.classifier,
+            config=self._settings(),
             language=self.validator.language,
-            max_pairs=self.max_pairs,
+            scores=_best_scores(documents, names, nodes),
+            query=query,
         )
-        losers = set(outvoted(report, _best_first(documents, names, nodes)))
-        notes = [_conflict_notes(report, name) for name in names]
-        copies = [_annotated(node, note) for node, note in zip(nodes, notes, strict=True)]
-        kept = [node for node, name in zip(copies, names, strict=True) if name not in losers]
-        if self.action == "drop":
-            return kept
-        if self.action == "downrank":
-            return kept + [node for node, name in zip(copies, names, strict=True) if name in losers]
-        return copies
+        notes = {name: _conflict_notes(ranking.report, name) for name in set(names)}
+        scores = {source.document.id: source.score for source in ranking.kept}
+        kept = [
+            (name, _annotated(node, notes[name]))
+            for name, node in zip(names, nodes, strict=True)
+            if name in scores
+        ]
+        if self.config is not None or self.action != "annotate":
+            kept.sort(key=lambda item: -scores[item[0]])
+        return [node for _, node in kept]
+
+    def _settings(self) -> RagCaiConfig:
+        """What to rank by: the configuration given, or what ``action`` stands for."""
+        if self.config is not None:
+            return self.config
+        conflicting: Conflicting = "drop" if self.action == "drop" else "keep"
+        return RagCaiConfig(ranker=Ranker(conflicting=conflicting, max_pairs=self.max_pairs))
 
     def _scored(self, nodes: list[NodeWithScore], said: object) -> list[NodeWithScore]:
         if not isinstance(said, str) or not said.strip():
@@ -176,35 +219,28 @@ class CacoNodePostprocessor(BaseNodePostprocessor):
         return kept or [copies[order[0]]]
 
 
-def _best_first(
+def _best_scores(
     documents: Sequence[Document], names: Sequence[str], nodes: Sequence[NodeWithScore]
-) -> list[Document]:
-    """The documents by their nodes' score, best first; those without one keep their place last."""
-    scores: dict[str, float] = {}
+) -> list[float | None]:
+    """The best score among each document's nodes."""
+    best: dict[str | None, float] = {}
     for name, node in zip(names, nodes, strict=True):
-        score = float("-inf") if node.score is None else node.score
-        scores[name] = max(score, scores.get(name, score))
-    return sorted(documents, key=lambda document: -scores[document.id or ""])
+        if node.score is not None:
+            best[name] = max(node.score, best.get(name, node.score))
+    return [best.get(document.id) for document in documents]
 
 
 def _conflict_notes(report: ConflictReport, name: str) -> dict[str, Any]:
-    conflicts = []
-    for conflict in report.conflicts:
-        for own, other in (
-            (conflict.first, conflict.second),
-            (conflict.second, conflict.first),
-        ):
-            if own.document == name:
-                conflicts.append(
-                    {
-                        "text": own.text,
-                        "node_id": other.document,
-                        "other_text": other.text,
-                        "score": conflict.score,
-                    }
-                )
     return {
-        "caco_conflicts": conflicts,
+        "caco_conflicts": [
+            {
+                "text": own.text,
+                "node_id": other.document,
+                "other_text": other.text,
+                "score": score,
+            }
+            for own, other, score in report.seen_from(name)
+        ],
         "caco_pairs_compared": report.pairs_compared,
         "caco_pairs_skipped": report.pairs_skipped,
     }

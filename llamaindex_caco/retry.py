@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import logging
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -22,8 +21,13 @@ from llama_index.core.prompts import BasePromptTemplate, PromptTemplate
 from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 
+from caco.gate import GatingPolicy
+from caco.governance import RagCaiConfig
 from caco.models import Attempt, Status, ValidationResult
+from caco.receipts import Receipt, Sink
 from caco.validator import Validator
+from llamaindex_caco.actions import ActionHandler, Actions, NextAttempt
+from llamaindex_caco.asking import aanswered, answered, aretrieved, retrieved
 from llamaindex_caco.checking import Checker
 from llamaindex_caco.convert import (
     RetriedQuery,
@@ -32,6 +36,7 @@ from llamaindex_caco.convert import (
     query_text,
     source_nodes,
 )
+from llamaindex_caco.governance import Governor, UserRole
 from llamaindex_caco.policy import (
     FailurePolicy,
     FallbackMessage,
@@ -62,9 +67,6 @@ _FEEDBACK_PROMPT = {
     ),
 }
 
-_MORE_SOURCES = "increase_retrieval_weight"
-"""The action of a gating policy that asks for more documents."""
-
 
 @dataclass(frozen=True)
 class _Checked:
@@ -74,6 +76,11 @@ class _Checked:
     streamed: type[StreamingResponse] | type[AsyncStreamingResponse] | None
     result: ValidationResult
     feedback: str
+    actions: tuple[str, ...] = ()
+
+    @property
+    def attempt(self) -> Attempt:
+        return Attempt(self.result.response, self.result.score, self.feedback, self.actions)
 
 
 @dataclass
@@ -83,6 +90,8 @@ class _Run:
     question: QueryBundle
     max_retries: int
     prompt: BasePromptTemplate
+    actions: Actions
+    checker: Checker
     checked: list[_Checked] = field(default_factory=list)
     failure: Attempt | None = None
 
@@ -107,18 +116,19 @@ class _Run:
         )
 
     @property
-    def wants_more_sources(self) -> bool:
-        """Whether the gate asked for more documents."""
-        gate = self.checked[-1].result.gate
-        return gate is not None and _MORE_SOURCES in gate.actions
-
-    @property
     def is_over(self) -> bool:
         """Whether the last answer holds, or another attempt could not change anything."""
         last = self.checked[-1].result
         if not rejected(last) or len(self.checked) > self.max_retries:
             return True
-        return last.status is Status.NO_CONTEXT and not self.wants_more_sources
+        return last.status is Status.NO_CONTEXT and not self.actions.can_find_sources(last)
+
+    def next_attempt(self, engine: BaseQueryEngine) -> NextAttempt:
+        """Do what the gate asks for after the last answer."""
+        last = self.checked[-1]
+        attempt = self.actions.next_attempt(engine, last.result)
+        self.checked[-1] = replace(last, actions=attempt.taken)
+        return attempt
 
     def failed(self, error: Exception) -> None:
         """Remember that an attempt after the first raised; without a first one, raise it."""
@@ -135,7 +145,7 @@ class _Run:
     def best(self) -> _Checked:
         """The attempt with the least risk, the earliest of equals, with the whole history."""
         best = min(self.checked, key=lambda item: _badness(item.result))
-        history = [Attempt(c.result.response, c.result.score, c.feedback) for c in self.checked]
+        history = [item.attempt for item in self.checked]
         if self.failure is not None:
             history.append(self.failure)
         return replace(best, result=replace(best.result, attempts=tuple(history)))
@@ -144,12 +154,18 @@ class _Run:
 class CacoRetryQueryEngine(BaseQueryEngine):
     """Answers, checks, and answers again with the failing claims and their evidence as feedback.
 
-    Documents are retrieved once (again, with twice the ``similarity_top_k``, when a gating policy
-    asks for more); each attempt only synthesises. Engines that cannot do the two apart are queried
-    as a whole, with the question alone as embedding text. Every attempt is verified; the one with
-    the least risk (of equals the fewest faults) is returned, with its verdict at
-    ``response.metadata["caco"]`` and the history of all of them in the verdict's ``attempts``. No
-    LLM is used but the wrapped engine's own.
+    Documents are retrieved once; each attempt only synthesises. Engines that cannot do the two
+    apart are queried as a whole, with the question alone as embedding text. Every attempt is
+    verified; the one with the least risk (of equals the fewest faults) is returned, with its
+    verdict at ``response.metadata["caco"]`` and the history of all of them in the verdict's
+    ``attempts``. No LLM is used but the wrapped engine's own.
+
+    With a gating policy, the actions of its decision on an answer shape the next attempt: after
+    "increase_retrieval_weight" documents are retrieved again, with twice the ``similarity_top_k``;
+    after "lower_temperature" the synthesizer's LLM answers at temperature 0; your own actions are
+    carried out by ``on_action``. All this is done on copies: the wrapped engine, its retriever and
+    its LLM stay as they are. When no attempt passes, the policy's message is returned (which asks
+    for a source), unless ``on_fail`` is "raise".
 
     Args:
         query_engine: The engine that answers.
@@ -158,6 +174,14 @@ class CacoRetryQueryEngine(BaseQueryEngine):
         validator: The engine; may be shared. None: one on the embedded model.
         threshold: Risk in [0, 1] above which an answer fails. None: the validator's.
         language: "english" or "portuguese". None: the validator's, else English.
+        policy: See `CacoQueryEngine`.
+        on_action: From an action's name to what carries it out: a function of the next attempt (a
+            `NextAttempt`: its engine, and the verdict that asks for the action) that returns the
+            attempt as it is to be made, or None to leave it. It may replace what is done for the
+            actions above, but not "ask_for_source".
+        config: See `CacoQueryEngine`.
+        receipts: See `CacoQueryEngine`; each attempt adds its site to the one receipt.
+        user_role: See `CacoQueryEngine`.
         fallback_message: See `CacoQueryEngine`.
         feedback_prompt: A template with ``query_str``, ``response`` (the failed answer) and
             ``feedback``. None: one in the validator's language.
@@ -178,6 +202,11 @@ class CacoRetryQueryEngine(BaseQueryEngine):
         validator: Validator | None = None,
         threshold: float | None = None,
         language: str | None = None,
+        policy: GatingPolicy | None = None,
+        on_action: Mapping[str, ActionHandler] | None = None,
+        config: RagCaiConfig | None = None,
+        receipts: Sink | None = None,
+        user_role: UserRole = "user",
         fallback_message: FallbackMessage | None = None,
         feedback_prompt: BasePromptTemplate | None = None,
         metadata_mode: MetadataMode = MetadataMode.LLM,
@@ -189,17 +218,20 @@ class CacoRetryQueryEngine(BaseQueryEngine):
             raise ValueError(f"max_retries must be an int of at least 0, not {max_retries!r}")
         self._query_engine = query_engine
         self._max_retries = max_retries
-        self._checker = Checker.build(validator, threshold, language, metadata_mode)
-        self._policy = FailurePolicy(on_fail, fallback_message)
+        self._governor = Governor.build(
+            validator, threshold, language, metadata_mode, policy, config, user_role, receipts
+        )
+        self._policy = FailurePolicy(on_fail, fallback_message, self._governor.policy)
+        self._actions = Actions(self._governor.policy, on_action)
         self._feedback_prompt = feedback_prompt or PromptTemplate(
-            _FEEDBACK_PROMPT[self._checker.language]
+            _FEEDBACK_PROMPT[self._governor.checker.language]
         )
         super().__init__(callback_manager or query_engine.callback_manager)
 
     @property
     def validator(self) -> Validator:
         """The engine that checks."""
-        return self._checker.validator
+        return self._governor.checker.validator
 
     def _get_prompts(self) -> PromptDictType:
         return {"feedback_prompt": self._feedback_prompt}
@@ -215,48 +247,69 @@ class CacoRetryQueryEngine(BaseQueryEngine):
         return self._query_engine.retrieve(query_bundle)
 
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        run = _Run(query_bundle, self._max_retries, self._feedback_prompt)
-        engine, nodes = self._query_engine, _retrieved(self._query_engine, query_bundle)
+        run = self._begin(query_bundle)
+        with run.checker.in_force():
+            self._attempts(run)
+        best = run.best()
+        return self._settled(best, run.checker.receipt(best.result))
+
+    async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        run = self._begin(query_bundle)
+        with run.checker.in_force():
+            await self._aattempts(run)
+        best = run.best()
+        return self._settled(best, await run.checker.areceipt(best.result))
+
+    def _begin(self, query: QueryBundle) -> _Run:
+        checker = self._governor.begin(query_text(query))
+        return _Run(query, self._max_retries, self._feedback_prompt, self._actions, checker)
+
+    def _attempts(self, run: _Run) -> None:
+        engine, nodes = self._query_engine, retrieved(self._query_engine, run.question)
         while True:
             try:
-                response = _answered(engine, run.query, nodes)
+                response = answered(engine, run.query, nodes)
                 text = answer_text(response)
             except Exception as error:  # noqa: BLE001 - any LLM's error; raised or logged there
                 run.failed(error)
-                break
-            documents = self._checker.documents(source_nodes(response))
-            result = self._checker.check(text, documents, query_text(query_bundle))
+                return
+            sources = source_nodes(response)
+            run.checker.read(sources, query_text(run.question))
+            documents = run.checker.documents(sources)
+            result = run.checker.check(text, documents, query_text(run.question))
             run.checked.append(_checked(response, text, result))
             if run.is_over:
-                break
-            if run.wants_more_sources and (wider := _widened(engine)) is not None:
-                engine, nodes = wider, _retrieved(wider, query_bundle)
-        return self._settled(run)
+                return
+            attempt = run.next_attempt(engine)
+            engine = attempt.engine
+            if attempt.retrieves:
+                nodes = retrieved(engine, run.question)
 
-    async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        run = _Run(query_bundle, self._max_retries, self._feedback_prompt)
-        engine, nodes = self._query_engine, await _aretrieved(self._query_engine, query_bundle)
+    async def _aattempts(self, run: _Run) -> None:
+        engine, nodes = self._query_engine, await aretrieved(self._query_engine, run.question)
         while True:
             try:
                 await asyncio.sleep(0)
-                response = await _aanswered(engine, run.query, nodes)
+                response = await aanswered(engine, run.query, nodes)
                 text = await aanswer_text(response)
             except Exception as error:  # noqa: BLE001 - any LLM's error; raised or logged there
                 run.failed(error)
-                break
+                return
             await asyncio.sleep(0)  # see `Guard.aguard`
-            documents = self._checker.documents(source_nodes(response))
-            result = await self._checker.acheck(text, documents, query_text(query_bundle))
+            sources = source_nodes(response)
+            await run.checker.aread(sources, query_text(run.question))
+            documents = run.checker.documents(sources)
+            result = await run.checker.acheck(text, documents, query_text(run.question))
             run.checked.append(_checked(response, text, result))
             if run.is_over:
-                break
-            if run.wants_more_sources and (wider := _widened(engine)) is not None:
-                engine, nodes = wider, await _aretrieved(wider, query_bundle)
-        return self._settled(run)
+                return
+            attempt = await asyncio.to_thread(run.next_attempt, engine)
+            engine = attempt.engine
+            if attempt.retrieves:
+                nodes = await aretrieved(engine, run.question)
 
-    def _settled(self, run: _Run) -> RESPONSE_TYPE:
-        best = run.best()
-        settled = self._policy.settle(best.response, best.result)
+    def _settled(self, best: _Checked, receipt: Receipt | None) -> RESPONSE_TYPE:
+        settled = self._policy.settle(best.response, best.result, receipt)
         if best.streamed is None:
             return settled
         return _as_stream(best.streamed, cast("Response", settled))
@@ -268,57 +321,6 @@ def _badness(result: ValidationResult) -> tuple[bool, bool, float, int]:
     The risk is often that of the worst claim, which attempts may have in common.
     """
     return rejected(result), result.coverage.truncated, result.score, len(result.failing)
-
-
-def _retrieved(engine: BaseQueryEngine, query: QueryBundle) -> list[NodeWithScore] | None:
-    """The engine's nodes; None when it does not retrieve apart from answering."""
-    try:
-        return engine.retrieve(query)
-    except NotImplementedError:
-        return None
-
-
-async def _aretrieved(engine: BaseQueryEngine, query: QueryBundle) -> list[NodeWithScore] | None:
-    try:
-        if hasattr(engine, "aretrieve"):
-            return cast("list[NodeWithScore]", await engine.aretrieve(query))
-        return await asyncio.to_thread(engine.retrieve, query)
-    except NotImplementedError:
-        return None
-
-
-def _answered(
-    engine: BaseQueryEngine, query: QueryBundle, nodes: list[NodeWithScore] | None
-) -> RESPONSE_TYPE:
-    if nodes is not None:
-        try:
-            return engine.synthesize(query, nodes)
-        except NotImplementedError:
-            _logger.debug("%s retrieves but does not synthesize", type(engine).__name__)
-    return engine.query(query)
-
-
-async def _aanswered(
-    engine: BaseQueryEngine, query: QueryBundle, nodes: list[NodeWithScore] | None
-) -> RESPONSE_TYPE:
-    if nodes is not None:
-        try:
-            return await engine.asynthesize(query, nodes)
-        except NotImplementedError:
-            _logger.debug("%s retrieves but does not synthesize", type(engine).__name__)
-    return await engine.aquery(query)
-
-
-def _widened(engine: BaseQueryEngine) -> BaseQueryEngine | None:
-    """A copy of the engine that retrieves twice as many nodes; None when it has no such setting."""
-    retriever = getattr(engine, "retriever", None)
-    top_k = getattr(retriever, "similarity_top_k", None)
-    if retriever is None or not isinstance(top_k, int) or not hasattr(engine, "with_retriever"):
-        _logger.info("the gate asks for more sources, but %s cannot retrieve more", engine)
-        return None
-    wider = copy.copy(retriever)
-    wider.similarity_top_k = 2 * top_k
-    return cast("BaseQueryEngine", engine.with_retriever(wider))
 
 
 def _checked(given: RESPONSE_TYPE, text: str, result: ValidationResult) -> _Checked:

@@ -20,6 +20,7 @@ ROOT = Path(__file__).parent.parent
 EXPECTED = {
     "Aggregator",
     "Attempt",
+    "BatchValidator",
     "CTS",
     "Caco",
     "CacoError",
@@ -35,6 +36,7 @@ EXPECTED = {
     "Evidence",
     "ExtractorContract",
     "GatingPolicy",
+    "GovernedPath",
     "HallucinationError",
     "LLMError",
     "LLMExtractor",
@@ -43,6 +45,7 @@ EXPECTED = {
     "MissingExtraError",
     "ModelNotAvailableError",
     "NLIClassifier",
+    "RagCaiConfig",
     "Receipt",
     "ReceiptLog",
     "RuleExtractor",

@@ -1,9 +1,9 @@
 """Training that feels the int8 form: weights and activations rounded as the packaged model rounds.
 
-The packaged form (``package_model.py``, form ``dynamic``) has 7-bit weights with one scale an output
-channel and 8-bit activations with one scale a run, which is one pair. Training with the same
-rounding, gradients passed straight through it (Jacob et al., 2018, arXiv:1712.05877), lets the
-weights move to where it costs least.
+The packaged form (``package_model.py``, form ``dynamic``) has 7-bit weights with one scale for each
+output channel and 8-bit activations with one scale for each run, which is one pair. Training with
+the same rounding, gradients passed straight through it (Jacob et al., 2018, arXiv:1712.05877),
+lets the weights move to where it costs least.
 """
 
 from __future__ import annotations
@@ -23,23 +23,19 @@ def rounded(values: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:
     return values + (torch.round(values / steps) * steps - values).detach()
 
 
-class RoundedLinear(torch.nn.Linear):
-    """A linear layer that computes as its int8 form would; made from one by ``of``."""
+class RoundedLinear(torch.nn.Module):
+    """A linear layer that computes as its int8 form would; the parameters are the layer's own.
 
-    calm: torch.Tensor | None
+    Args:
+        layer: The layer.
+        calmed: Scale its high input channels down, as the packaged feed-forward layers are.
+    """
 
-    @classmethod
-    def of(cls, layer: torch.nn.Linear, *, calmed: bool) -> RoundedLinear:
-        """Wrap a layer; the parameters are the layer's own.
-
-        Args:
-            layer: The layer.
-            calmed: Scale its high input channels down, as the packaged feed-forward layers are.
-        """
-        made = cls(layer.in_features, layer.out_features, bias=layer.bias is not None)
-        made.weight, made.bias = layer.weight, layer.bias
-        made.calmed, made.calm = calmed, None
-        return made
+    def __init__(self, layer: torch.nn.Linear, *, calmed: bool) -> None:
+        super().__init__()
+        self.weight, self.bias = layer.weight, layer.bias
+        self.calmed = calmed
+        self.calm: torch.Tensor | None = None
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         """Apply the layer to [rows, tokens, channels]."""
@@ -54,9 +50,7 @@ class RoundedLinear(torch.nn.Linear):
             high = inputs.amax(dim=(1, 2), keepdim=True).clamp(min=0.0)
             step = (high - low).clamp(min=1e-8) / ACTIVATION_STEPS
             weight_step = weight.abs().amax(dim=1, keepdim=True).clamp(min=1e-8) / WEIGHT_STEPS
-        return functional.linear(
-            rounded(inputs, step), rounded(weight, weight_step), self.bias
-        )
+        return functional.linear(rounded(inputs, step), rounded(weight, weight_step), self.bias)
 
 
 def quantise(model: PreTrainedModel) -> None:
@@ -64,7 +58,7 @@ def quantise(model: PreTrainedModel) -> None:
     for layer in model.base_model.encoder.layer:
         attention = layer.attention.self
         for name in ("query", "key", "value"):
-            setattr(attention, name, RoundedLinear.of(getattr(attention, name), calmed=False))
-        layer.attention.output.dense = RoundedLinear.of(layer.attention.output.dense, calmed=False)
-        layer.intermediate.dense = RoundedLinear.of(layer.intermediate.dense, calmed=True)
-        layer.output.dense = RoundedLinear.of(layer.output.dense, calmed=True)
+            setattr(attention, name, RoundedLinear(getattr(attention, name), calmed=False))
+        layer.attention.output.dense = RoundedLinear(layer.attention.output.dense, calmed=False)
+        layer.intermediate.dense = RoundedLinear(layer.intermediate.dense, calmed=True)
+        layer.output.dense = RoundedLinear(layer.output.dense, calmed=True)

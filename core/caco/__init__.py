@@ -41,6 +41,7 @@ from caco.models import (
 
 if TYPE_CHECKING:
     from caco.aggregator import Aggregator
+    from caco.batch import BatchValidator
     from caco.citations import CitationReport, check_citations
     from caco.classifier.base import ClassifierContract
     from caco.classifier.cross_encoder import CrossEncoderClassifier, DeBERTaClassifier
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from caco.extractor.llm import LLMExtractor
     from caco.extractor.rule import RuleExtractor
     from caco.gate import GatingPolicy
+    from caco.governance import GovernedPath, RagCaiConfig
     from caco.receipts import Receipt, ReceiptLog, Site, make_receipt, verify_receipts
     from caco.signals import SignalReport, detect_signals
     from caco.tension import CTS, cts, fit_weights
@@ -65,6 +67,7 @@ __all__ = [
     "CTS",
     "Aggregator",
     "Attempt",
+    "BatchValidator",
     "Caco",
     "CacoError",
     "CitationReport",
@@ -79,6 +82,7 @@ __all__ = [
     "Evidence",
     "ExtractorContract",
     "GatingPolicy",
+    "GovernedPath",
     "HallucinationError",
     "LLMError",
     "LLMExtractor",
@@ -87,6 +91,7 @@ __all__ = [
     "MissingExtraError",
     "ModelNotAvailableError",
     "NLIClassifier",
+    "RagCaiConfig",
     "Receipt",
     "ReceiptLog",
     "RuleExtractor",
@@ -112,6 +117,7 @@ __all__ = [
 _LAZY_NAMES = {
     "CTS": ("caco.tension", "CTS"),
     "Aggregator": ("caco.aggregator", "Aggregator"),
+    "BatchValidator": ("caco.batch", "BatchValidator"),
     "Caco": ("caco.validator", "Validator"),
     "CitationReport": ("caco.citations", "CitationReport"),
     "ClassifierContract": ("caco.classifier.base", "ClassifierContract"),
@@ -119,8 +125,10 @@ _LAZY_NAMES = {
     "DeBERTaClassifier": ("caco.classifier.cross_encoder", "DeBERTaClassifier"),
     "ExtractorContract": ("caco.extractor.base", "ExtractorContract"),
     "GatingPolicy": ("caco.gate", "GatingPolicy"),
+    "GovernedPath": ("caco.governance", "GovernedPath"),
     "LLMExtractor": ("caco.extractor.llm", "LLMExtractor"),
     "NLIClassifier": ("caco.classifier.nli", "NLIClassifier"),
+    "RagCaiConfig": ("caco.governance", "RagCaiConfig"),
     "Receipt": ("caco.receipts", "Receipt"),
     "ReceiptLog": ("caco.receipts", "ReceiptLog"),
     "RuleExtractor": ("caco.extractor.rule", "RuleExtractor"),
@@ -141,12 +149,14 @@ _LAZY_NAMES = {
 # Reachable as attributes after a bare ``import caco``.
 _LAZY_MODULES = (
     "aggregator",
+    "batch",
     "citations",
     "classifier",
     "config",
     "core",
     "extractor",
     "gate",
+    "governance",
     "receipts",
     "signals",
     "tension",

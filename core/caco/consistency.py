@@ -70,6 +70,22 @@ class ConflictReport:
     pairs_compared: int
     pairs_skipped: int
 
+    def seen_from(self, document: str) -> tuple[tuple[Evidence, Evidence, float], ...]:
+        """Return a document's conflicts: its own sentence, the other one, the score; worst first.
+
+        Args:
+            document: The document's id.
+        """
+        return tuple(
+            (own, other, conflict.score)
+            for conflict in self.conflicts
+            for own, other in (
+                (conflict.first, conflict.second),
+                (conflict.second, conflict.first),
+            )
+            if own.document == document
+        )
+
 
 def find_source_conflicts(
     documents: Sequence[Document],

@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 
 from caco.figures import find_figures
 from caco.models import Claim, Document
-from caco.text import Segment, segments
+from caco.text import Segment, normalise, segments
 
 __all__ = [
     "ClaimWords",
@@ -35,6 +35,7 @@ Context = str | Document | Mapping[str, object] | Sequence[object] | None
 
 _SKIPPED_KINDS = frozenset({"table_header", "table_rule"})
 _WORD = re.compile(r"[^\W_]+(?:[-'][^\W_]+)*")
+_ANY_WORD = re.compile(r"\w+")
 _STEM_LENGTH = 5
 _CANDIDATES = 64
 _CLOSEST = 3
@@ -254,6 +255,28 @@ class Corpus:
             for word in content_words(place.segment.reading):
                 postings[word].append(index)
         return dict(postings)
+
+    @cached_property
+    def _vocabulary(self) -> frozenset[str]:
+        """All words of all documents, case folded."""
+        return frozenset().union(*(_ANY_WORD.findall(d.text.casefold()) for d in self.documents))
+
+    @cached_property
+    def _languages(self) -> frozenset[str | None]:
+        return frozenset(language_of(document.text) for document in self.documents)
+
+    def unseen(self, claim: Claim) -> list[str]:
+        """Return the words of a claim that occur in no document, in order.
+
+        A claim in another language than the documents shares few words with what supports it: that
+        is not held against it, and it has none.
+        """
+        reading = normalise(claim.text).text
+        spoken = language_of(reading)
+        if spoken is not None and not self._languages & {spoken, None}:
+            return []
+        words = dict.fromkeys(_ANY_WORD.findall(reading.casefold()))
+        return [word for word in words if word not in self._vocabulary]
 
     @cached_property
     def _by_reading(self) -> dict[str, list[int]]:

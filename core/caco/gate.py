@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import math
-import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from pathlib import Path
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, ClassVar
 
-from caco.errors import MissingExtraError
 from caco.models import Decision, Labels, Status, ValidationResult
+from caco.settings import Settings, number_in_unit_interval
 
 if TYPE_CHECKING:
     from caco.tension import CTS
@@ -30,6 +26,8 @@ FAILED_CHECK = "check_failed"
 
 TENSION_RULE = "CTS > tau_star"
 
+_SEPARATOR = ", "
+
 _MESSAGES: Mapping[str, str] = MappingProxyType(
     {
         "english": "I cannot back this answer with the documents at hand. "
@@ -38,11 +36,10 @@ _MESSAGES: Mapping[str, str] = MappingProxyType(
         "Pode indicar uma fonte?",
     }
 )
-_Source = Union[str, "os.PathLike[str]"]
 
 
 @dataclass(frozen=True)
-class GatingPolicy:
+class GatingPolicy(Settings):
     """When an answer is withheld, and what is done then.
 
     Rules, any of which withholds the answer:
@@ -72,6 +69,8 @@ class GatingPolicy:
         TypeError: A field is of a wrong type.
     """
 
+    kind: ClassVar[str] = "policy"
+
     tau_star: float = 0.70
     abstain_if: tuple[str, ...] = ("no_entailment", "CTS > tau_star")
     on_abstain: tuple[str, ...] = ACTIONS
@@ -79,7 +78,7 @@ class GatingPolicy:
     message: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tau_star", _checked_tau(self.tau_star))
+        object.__setattr__(self, "tau_star", number_in_unit_interval("tau_star", self.tau_star))
         for name in ("abstain_if", "on_abstain", "custom_actions"):
             object.__setattr__(self, name, _names(name, getattr(self, name)))
         object.__setattr__(self, "abstain_if", tuple(map(_known_rule, self.abstain_if)))
@@ -113,17 +112,27 @@ class GatingPolicy:
         """
         if self.needs_tension and cts is None:
             raise ValueError(f"the rule {TENSION_RULE!r} needs the answer's tension (cts)")
+        return self._decision(result, is_tense=cts is not None and cts.value > self.tau_star)
+
+    def decide_again(self, result: ValidationResult, decision: Decision) -> Decision:
+        """Decide on a result whose threshold was changed; its tension is what it was.
+
+        Args:
+            result: The check, at its new threshold.
+            decision: What this policy decided on it before.
+        """
+        fired = (decision.reason or "").split(_SEPARATOR)
+        return self._decision(result, is_tense=TENSION_RULE in fired)
+
+    def _decision(self, result: ValidationResult, *, is_tense: bool) -> Decision:
         fired = [FAILED_CHECK] if result.status is Status.ERROR else []
         for rule in self.abstain_if:
-            if rule == TENSION_RULE:
-                holds = cts is not None and cts.value > self.tau_star
-            else:
-                holds = _RULE_FUNCTIONS[rule](result)
+            holds = is_tense if rule == TENSION_RULE else _RULE_FUNCTIONS[rule](result)
             if holds:
                 fired.append(rule)
         return Decision(
             abstained=bool(fired),
-            reason=", ".join(fired) or None,
+            reason=_SEPARATOR.join(fired) or None,
             tau_star=self.tau_star,
             actions=self.on_abstain if fired else (),
         )
@@ -131,79 +140,6 @@ class GatingPolicy:
     def message_for(self, language: str) -> str:
         """Return what to say instead of a withheld answer ("english" or "portuguese")."""
         return self.message if self.message is not None else _MESSAGES[language]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data that `from_dict` reads."""
-        return {
-            "tau_star": self.tau_star,
-            "abstain_if": list(self.abstain_if),
-            "on_abstain": list(self.on_abstain),
-            "custom_actions": list(self.custom_actions),
-            "message": self.message,
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> GatingPolicy:
-        """Read a policy from plain data; what is left out has its default.
-
-        Raises:
-            ValueError: An unknown field, rule or action, or ``tau_star`` outside [0, 1].
-            TypeError: A field is of a wrong type.
-        """
-        if not isinstance(data, Mapping):
-            raise TypeError(f"a policy must be a mapping, not {type(data).__name__}")
-        known = [item.name for item in fields(cls)]
-        unknown = [name for name in data if name not in known]
-        if unknown:
-            raise ValueError(f"a policy has no {unknown}; it has {known}")
-        return cls(**data)
-
-    @classmethod
-    def from_json(cls, source: _Source) -> GatingPolicy:
-        """Read a policy from JSON: a file's path, or the text itself if it starts with "{".
-
-        Raises:
-            OSError: The file cannot be read.
-            ValueError: It is no JSON, or as in `from_dict`.
-            TypeError: A field is of a wrong type.
-        """
-        return cls._parsed(source, json.loads, "JSON")
-
-    @classmethod
-    def from_yaml(cls, source: _Source) -> GatingPolicy:
-        """Read a policy from YAML: a file's path, or the text itself.
-
-        A str is taken as text if it holds a line break, ": " or "{".
-
-        Raises:
-            MissingExtraError: PyYAML is not installed.
-            OSError: The file cannot be read.
-            ValueError: It is no YAML, or as in `from_dict`.
-            TypeError: A field is of a wrong type.
-        """
-        try:
-            import yaml
-        except ImportError as error:
-            raise MissingExtraError("A policy in YAML", "yaml") from error
-
-        def parse(text: str) -> Any:  # noqa: ANN401 (checked by from_dict)
-            try:
-                return yaml.safe_load(text)
-            except yaml.YAMLError as error:
-                raise ValueError(str(error)) from error
-
-        return cls._parsed(source, parse, "YAML")
-
-    @classmethod
-    def _parsed(cls, source: _Source, parse: Callable[[str], Any], kind: str) -> GatingPolicy:
-        is_text = isinstance(source, str) and any(mark in source for mark in ("\n", ": ", "{"))
-        name = "the policy" if is_text else os.fspath(source)
-        text = str(source) if is_text else Path(source).read_text(encoding="utf-8")
-        try:
-            data = parse(text)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"{name} is not {kind}: {error}") from error
-        return cls.from_dict(data)
 
 
 def _none_entailed(result: ValidationResult) -> bool:
@@ -262,11 +198,3 @@ def _names(name: str, value: object) -> tuple[str, ...]:
         if not item.strip():
             raise ValueError(f"{name} holds a blank name")
     return tuple(dict.fromkeys(value))
-
-
-def _checked_tau(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"tau_star must be a number in [0, 1], not {value!r}")
-    if not (math.isfinite(value) and 0.0 <= value <= 1.0):
-        raise ValueError(f"tau_star must be in [0, 1], not {value!r}")
-    return float(value)

@@ -313,11 +313,22 @@ class Decision:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One try of a retry loop: its answer, its risk in [0, 1], the feedback it led to."""
+    """One try of a retry loop.
+
+    Attributes:
+        answer: What was answered.
+        score: Its risk in [0, 1].
+        feedback: What was said about it to the next attempt; "" when it passed.
+        actions: What was done about it, of the actions that the gating policy asked for.
+    """
 
     answer: str
     score: float
     feedback: str
+    actions: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "actions", tuple(self.actions))
 
 
 _FEEDBACK: Mapping[str, Mapping[str, str]] = MappingProxyType(

@@ -340,7 +340,8 @@ AGREEMENT = re.compile(
       (?:true|right|correct|interesting|cool|amazing|great|crazy|funny|nice|good|awesome|impressive
         |insane|wild|neat|weird|strange|sad|surprising|fascinating)
       (?:\ (?:fact|point|thought|question|to\ know|to\ hear|idea)){0,1}
-    |i\ (?:(?:totally|completely|fully|do|also|would|have\ to)\ )?agree(?:\ with\ (?:you|that|this))?
+    |i\ (?:(?:totally|completely|fully|do|also|would|have\ to)\ )?agree
+      (?:\ with\ (?:you|that|this))?
     |i\ know(?:,?\ right)?|i\ (?:think|guess|suppose)\ so
     |you(?:'re|\ are)\ (?:(?:absolutely|so|totally)\ )?(?:right|correct)
     |exactly|indeed|absolutely|definitely|of\ course|(?:good|great)\ (?:point|question)

@@ -64,9 +64,10 @@ def turned_roles(claim: str, evidence: str) -> TurnedRoles | None:
         None unless the words between the names are the same, hold a verb that is not symmetric
         ("met", "and"), and the evidence does not state the claim's order as well.
     """
-    given = list(_relations(evidence))
+    claimed = list(_relations(claim))
+    given = list(_relations(evidence)) if claimed else []
     stated = {(r.first, r.words, r.second) for r in given}
-    for said in _relations(claim):
+    for said in claimed:
         if (said.first, said.words, said.second) in stated:
             continue
         for other in given:

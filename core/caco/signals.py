@@ -25,6 +25,7 @@ __all__ = [
     "SignalReport",
     "Terms",
     "detect_signals",
+    "risk_level",
 ]
 
 OVERCONFIDENT_TERMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -186,7 +187,7 @@ def _report(
     if unsupported:
         issues.append(Signal(UNSUPPORTED, count=unsupported))
     score = min(1.0, _WEIGHT * (len(found) + unsupported))
-    return SignalReport(score, _level(score), tuple(issues), compared=bool(sources))
+    return SignalReport(score, risk_level(score), tuple(issues), compared=bool(sources))
 
 
 def _overconfident(output: str, patterns: Mapping[str, re.Pattern[str]]) -> list[str]:
@@ -206,7 +207,8 @@ def _unsupported(output: str, sources: Sequence[str], language: str) -> int:
     )
 
 
-def _level(score: float) -> RiskLevel:
+def risk_level(score: float) -> RiskLevel:
+    """Return "low" up to a score of 0.3, "medium" up to 0.6, "high" above."""
     if score <= _HIGHEST_LOW:
         return "low"
     return "medium" if score <= _HIGHEST_MEDIUM else "high"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["TradeOff", "Tuning", "tune_tau_star"]
+__all__ = ["TradeOff", "Tuning", "trade_offs", "tune_tau_star"]
 
 _TABLE_ROWS = 11
 
@@ -98,8 +98,7 @@ def tune_tau_star(
         raise ValueError(f"{len(values)} tensions, but {len(labels)} labels")
     if (target_abstention is None) == (target_miss_rate is None):
         raise ValueError("give either target_abstention or target_miss_rate")
-    table = _Sorted.of(values, labels)
-    candidates = [table.trade_off(tau) for tau in sorted({0.0, *values})]
+    candidates = trade_offs(values, labels)
     if target_abstention is not None:
         most = _share("target_abstention", target_abstention)
         chosen = next(row for row in candidates if row.abstention_rate <= most)
@@ -114,6 +113,17 @@ def tune_tau_star(
         rows=len(values),
         bad=None if labels is None else sum(map(bool, labels)),
     )
+
+
+def trade_offs(values: Sequence[float], labels: Sequence[bool] | None = None) -> list[TradeOff]:
+    """Return what each threshold that makes a difference would do, from the lowest to the highest.
+
+    Args:
+        values: The tension, or the risk, of each answer, in [0, 1].
+        labels: True for each bad answer; as many as there are values.
+    """
+    table = _Sorted.of(values, labels)
+    return [table.trade_off(tau) for tau in sorted({0.0, *values})]
 
 
 def _within_miss_rate(

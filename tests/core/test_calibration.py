@@ -4,40 +4,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caco.classifier.calibration import SHARED_WORDS, Calibration, missing_words
-from caco.classifier.claim_search import ClaimSearch
+from caco.classifier.calibration import Calibration
 from caco.classifier.nli import NLIClassifier
 from caco.evidence import Corpus, as_documents, language_of
 from caco.models import Claim, Labels
 from caco.validator import Validator
 
 share = st.floats(0.0, 1.0)
-HEAD = Calibration(scale=0.7, bias=0.1, foreign=2.0)
+count = st.integers(0, 200)
+HEAD = Calibration(scale=0.7, bias=0.1, unseen=0.5)
 
 
-@given(share, share)
-def test_without_a_head_the_model_has_its_way(entailment: float, nearness: float) -> None:
-    assert Calibration().support(entailment, nearness) == entailment
+@given(share, count)
+def test_without_a_head_the_model_has_its_way(entailment: float, unseen: int) -> None:
+    assert Calibration().support(entailment, unseen) == entailment
 
 
-@given(share, share, share)
-def test_more_entailment_or_more_shared_words_is_more_support(
-    low: float, high: float, nearness: float
+@given(share, share, count, count)
+def test_more_entailment_or_fewer_unseen_words_is_more_support(
+    low: float, high: float, few: int, many: int
 ) -> None:
     low, high = sorted((low, high))
-    assert HEAD.support(low, nearness) <= HEAD.support(high, nearness)
-    assert HEAD.support(nearness, low) <= HEAD.support(nearness, high)
-    assert 0.0 <= HEAD.support(low, high) <= 1.0
-
-
-def test_words_beyond_the_share_say_nothing() -> None:
-    assert HEAD.support(0.7, SHARED_WORDS) == HEAD.support(0.7, 1.0) > HEAD.support(0.7, 0.3)
-    assert missing_words(0.2) == pytest.approx(SHARED_WORDS - 0.2)
+    few, many = sorted((few, many))
+    assert HEAD.support(low, few) <= HEAD.support(high, few)
+    assert HEAD.support(low, many) <= HEAD.support(low, few)
+    assert 0.0 <= HEAD.support(low, many) <= 1.0
 
 
 def test_the_formula() -> None:
-    # logit(0.9) = 2.1972; 0.7 * 2.1972 + 0.1 - 2 * (0.6 - 0.1) = 0.6381
-    assert HEAD.support(0.9, 0.1) == pytest.approx(0.6543, abs=1e-4)
+    # logit(0.9) = 2.1972; 0.7 * 2.1972 + 0.1 - 0.5 * ln(4) = 0.9449
+    assert HEAD.support(0.9, 3) == pytest.approx(0.7201, abs=1e-4)
 
 
 class FixedScorer:
@@ -96,13 +92,21 @@ def test_language_of_a_text(text: str, language: str | None) -> None:
     assert language_of(text) == language
 
 
-def nearness(claim: str, document: str) -> float:
-    corpus = Corpus(as_documents(document), "english", 80)
-    return ClaimSearch(Claim(claim, hypothesis=claim), corpus, "english", HEAD).nearness
+def unseen(claim: str, *documents: str) -> list[str]:
+    corpus = Corpus(as_documents(list(documents)), "english", 80)
+    return corpus.unseen(Claim(claim, hypothesis=claim))
+
+
+MUSEUM = "The museum is closed on Mondays and on public holidays."
+
+
+def test_words_are_looked_for_in_all_documents() -> None:
+    assert unseen("The museum sells tickets on Mondays.", MUSEUM) == ["sells", "tickets"]
+    assert unseen("The museum sells tickets.", MUSEUM, "It sells tickets.") == []
+    assert unseen("**The** museum [1]", MUSEUM) == []
 
 
 def test_another_language_is_not_held_against_a_claim() -> None:
-    document = "The museum is closed on Mondays and on public holidays."
-    assert nearness("O museu fecha às segundas-feiras e nos feriados.", document) == 1.0
-    assert nearness("The dog barks at strangers in the park.", document) < 0.5
-    assert nearness("Museum closed Mondays", document) == 1.0
+    assert unseen("O museu fecha às segundas-feiras e nos feriados.", MUSEUM) == []
+    assert unseen("O museu fecha às segundas.", MUSEUM, "O parque abre às nove.") != []
+    assert unseen("The dog barks.", MUSEUM) == ["dog", "barks"]

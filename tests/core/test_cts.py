@@ -15,8 +15,17 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import caco
+from caco.consistency import find_source_conflicts
 from caco.models import Document, Labels
-from caco.tension import CTS, DEFAULT_WEIGHTS, Parts, cts, fit_weights, unsatisfied_share
+from caco.tension import (
+    CTS,
+    DEFAULT_WEIGHTS,
+    Parts,
+    cts,
+    fit_weights,
+    tension_among,
+    unsatisfied_share,
+)
 from caco.tension.parts import CONTRADICTION, STRAIN
 from caco.testing import FakeClassifier
 
@@ -203,6 +212,20 @@ class TestModelForm:
         assert both.contradiction["P_NLI"] > 0.8
         assert one.contradiction["P_NLI"] < 0.2
 
+    @pytest.mark.parametrize(
+        ("language", "text"),
+        [
+            ("english", "The bridge opened in 1932. It opened in 1951."),
+            ("portuguese", "A ponte abriu em 1932. Ela abriu em 1951."),
+        ],
+    )
+    def test_hears_it_where_a_pronoun_stands_for_the_name(self, language, text):
+        """Read by itself, the second sentence speaks of nothing that the first one does."""
+        found = cts(text, "Cats like fish.", mode="model", language=language)
+        assert found.contradiction["P_NLI"] > 0.8
+        plain = cts(text.split(". ")[0] + ".", "Cats like fish.", mode="model", language=language)
+        assert plain.contradiction["P_NLI"] < 0.6
+
     def test_ranks_answers(self):
         source = "The LGPD was enacted on August 14, 2018, by President Michel Temer."
         true = cts("The LGPD was enacted in 2018.", source, mode="model")
@@ -249,6 +272,44 @@ class TestModelForm:
         result = cts(text, "Some source.", classifier=FakeClassifier())
         values = (*result.components.values(), result.S, result.C, result.value)
         assert all(0.0 <= value <= 1.0 for value in values)
+
+
+class TestAmongSources:
+    def test_each_is_held_against_the_others(self):
+        texts = ["The bridge is open.", "The bridge is closed.", "Cats like fish.", " "]
+        sources = [Document(text, str(place)) for place, text in enumerate(texts)]
+        report = find_source_conflicts(sources)
+        found = tension_among(sources, report)
+        (conflict,) = report.conflicts
+        assert conflict.score > 0.8
+        # Two of the three that say something contradict each other; P_NLI weighs a half.
+        assert found.contradiction["P_NLI"] == pytest.approx(2 * conflict.score / 3)
+        assert pytest.approx(conflict.score / 3) == found.C
+        assert found.value == found.S * found.C
+        assert (found.mode, found.contradiction["H_halluc"]) == ("model", 0.0)
+
+    def test_what_others_say_too_is_no_strain(self):
+        said = "The quarterly steering committee meets in the old library of Coimbra."
+        other = "Cats like fish and sleep through most of the long afternoons of summer."
+        none = find_source_conflicts([])
+        apart, together = (
+            tension_among([Document(a, "a"), Document(b, "b")], none).strain["delta_L_pred"]
+            for a, b in ((said, other), (said, f"{said} Yes."))
+        )
+        assert together < 0.4 < apart
+
+    @pytest.mark.parametrize("texts", [[], [""], ["", "  "]])
+    def test_nothing_said(self, texts):
+        sources = [Document(text, str(place)) for place, text in enumerate(texts)]
+        found = tension_among(sources, find_source_conflicts(sources))
+        assert (found.C, found.value) == (0.0, 0.0)
+
+    def test_weights(self):
+        given = {"P_NLI": 1.0, "U_SAT": 0.0, "H_halluc": 0.0}
+        sources = [Document("The bridge is open.", "a"), Document("The bridge is closed.", "b")]
+        report = find_source_conflicts(sources)
+        found = tension_among(sources, report, weights=given)
+        assert pytest.approx(report.conflicts[0].score) == found.C
 
 
 def brute_force(clauses: list[list[int]]) -> float:

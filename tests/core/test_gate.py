@@ -45,6 +45,20 @@ def checked(*labels: Labels, status=Status.CHECKED, score=None, **fields) -> Val
     )
 
 
+@given(
+    st.lists(st.sampled_from(RULES), unique=True),
+    st.lists(st.sampled_from([YES, NO, AGAINST]), max_size=3),
+    st.floats(0, 1),
+    st.floats(0, 1),
+)
+def test_deciding_again_is_deciding_at_the_new_threshold(rules, labels, threshold, value):
+    policy = GatingPolicy(tau_star=0.5, abstain_if=tuple(rules))
+    before = checked(*labels)
+    after = before.with_threshold(threshold)
+    again = policy.decide_again(after, policy.decide(before, tension(value)))
+    assert again == policy.decide(after, tension(value))
+
+
 class TestRules:
     def fires(self, rule: str, result: ValidationResult, value: float = 0.0) -> bool:
         policy = GatingPolicy(abstain_if=(rule,))

@@ -377,7 +377,10 @@ def test_an_extractors_limit_on_claims_is_said_by_the_validator() -> None:
         ("I agree with you. He released three albums.", ["He released three albums."]),
         ("É verdade. O prazo é de 30 dias.", ["O prazo é de 30 dias."]),
         ("You're right. The fee was raised.", ["The fee was raised."]),
-        ("That is great for members. The fee is 3.", ["That is great for members.", "The fee is 3."]),
+        (
+            "That is great for members. The fee is 3.",
+            ["That is great for members.", "The fee is 3."],
+        ),
         # With nothing beside it, it is the answer.
         ("That's true.", ["That's true."]),
     ],

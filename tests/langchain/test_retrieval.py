@@ -63,6 +63,8 @@ def test_annotate_keeps_all_in_order(compressor):
     assert found[1].metadata["caco_conflicts"] == []
     assert found[1].metadata["caco_penalty"] == 0.0
     assert found[0].metadata["caco_penalty"] == pytest.approx(0.99 / 2)
+    outvoted_first = documents(OLD, NEW, AGREES)
+    assert texts(compressor().compress_documents(outvoted_first, "q")) == [OLD, NEW, AGREES]
 
 
 def test_the_documents_that_were_given_are_not_changed(compressor):
@@ -80,7 +82,7 @@ def test_metadata_is_kept_and_plain_json(compressor):
 
 def test_reorder_puts_the_outvoted_last_and_keeps_the_order_of_equals(compressor):
     found = compressor(action="reorder").compress_documents(documents(OLD, NEW, AGREES, OTHER), "q")
-    assert texts(found) == [OTHER, NEW, AGREES, OLD]
+    assert texts(found) == [NEW, AGREES, OTHER, OLD]
 
 
 def test_drop_leaves_out_the_outvoted(compressor):
@@ -113,6 +115,10 @@ def test_documents_without_an_id_or_sharing_one(compressor):
         compressor().compress_documents(given, "q")[0].metadata["caco_conflicts"][0]["document"]
         == "2"
     )
+    numbered = [Document(page_content=NEW, id="1"), Document(page_content=OLD)]
+    first, second = compressor().compress_documents(numbered, "q")
+    assert first.metadata["caco_conflicts"][0]["document"] != "1"
+    assert second.metadata["caco_conflicts"][0]["document"] == "1"
     same = [Document(page_content=text, id="x") for text in (NEW, OTHER, OLD)]
     assert texts(compressor(action="drop").compress_documents(same, "q")) == [NEW, OTHER]
 

@@ -13,6 +13,7 @@ EXPECTED = {
     "CacoQueryEngine",
     "CacoRetryQueryEngine",
     "MonitorRecord",
+    "NextAttempt",
     "caco_instrumentation",
     "documents_from",
 }

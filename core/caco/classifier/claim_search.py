@@ -9,7 +9,7 @@ from functools import lru_cache
 from caco.classifier.calibration import Calibration
 from caco.classifier.claim_verdict import ClaimVerdict, Clash, OnConflict, Reading
 from caco.counts import with_counts
-from caco.evidence import ClaimWords, Corpus, Premise, language_of
+from caco.evidence import ClaimWords, Corpus, Premise
 from caco.figures import (
     compare,
     describe,
@@ -82,9 +82,7 @@ class ClaimSearch:
         )
         best = ranked[0][0] if ranked else 0.0
         self._relevant_from = min(RELEVANT, RELATIVELY_RELEVANT * best)
-        # A claim in another language than its documents shares few words with what supports it.
-        same = not ranked or _one_language(claim.hypothesis, ranked[0][1].reading)
-        self.nearness = best if same else 1.0
+        self.unseen_words = len(corpus.unseen(claim))
         self._windows = [window for _, window in ranked]
         self._rounds = self._plan(self._groups(corpus, ranked))
 
@@ -202,13 +200,8 @@ class ClaimSearch:
 
     def _verdict(self, calibration: Calibration) -> ClaimVerdict:
         return ClaimVerdict(
-            self.claim, self._words, self._readings, self._verbatim, calibration, self.nearness
+            self.claim, self._words, self._readings, self._verbatim, calibration, self.unseen_words
         )
-
-
-def _one_language(one: str, other: str) -> bool:
-    languages = {language_of(one), language_of(other)}
-    return None in languages or len(languages) == 1
 
 
 @lru_cache(maxsize=4096)

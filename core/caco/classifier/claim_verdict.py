@@ -88,7 +88,7 @@ class ClaimVerdict:
         readings: What the premises that were read say about it.
         verbatim: Where it stands word for word.
         calibration: Turns the best premise's P(entailment) into a probability of support.
-        nearness: The likeliest window's share of the claim's weight, in [0, 1].
+        unseen_words: The claim's words that occur in no document.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class ClaimVerdict:
         readings: Sequence[Reading],
         verbatim: Sequence[Place],
         calibration: Calibration,
-        nearness: float,
+        unseen_words: int,
     ) -> None:
         self.claim = claim
         self.words = words
@@ -106,7 +106,7 @@ class ClaimVerdict:
         self.verbatim = verbatim
         self.backing = max(readings, key=lambda reading: reading.order, default=None)
         best = self.backing.entailment if self.backing is not None else 0.0
-        self.support = VERBATIM_SUPPORT if verbatim else calibration.support(best, nearness)
+        self.support = VERBATIM_SUPPORT if verbatim else calibration.support(best, unseen_words)
 
     def result(self, on_conflict: OnConflict) -> ClaimResult:
         """Return the result; ``on_conflict`` decides when documents disagree."""

@@ -18,6 +18,10 @@ from caco.text import normalise, resolve_language
 
 __all__ = ["NLIClassifier", "Verification"]
 
+SIDE_BY_SIDE = 256
+"""Claims whose pairs are scored together: enough for any model's batches, and few enough for what
+was read of their premises to be at hand when the scores come."""
+
 
 @dataclass(frozen=True)
 class Verification:
@@ -134,8 +138,9 @@ class NLIClassifier(ClassifierContract):
             for group, corpus in zip(claims, corpora, strict=True)
         ]
         everyone = [search for group in searches for search in group]
-        while self._read(everyone):
-            pass
+        for start in range(0, len(everyone), SIDE_BY_SIDE):
+            while self._read(everyone[start : start + SIDE_BY_SIDE]):
+                pass
         return searches
 
     def _read(self, searches: Sequence[ClaimSearch]) -> bool:

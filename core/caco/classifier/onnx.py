@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -121,37 +122,45 @@ class _LoadedModel:
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> PairScores:
         unique = list(dict.fromkeys(pairs))
-        ids = {text: self._encode(text) for text in dict.fromkeys(t for p in unique for t in p)}
-        limit = self.config.max_tokens
-        joined = [self._template.join(ids[p], ids[h], limit) for p, h in unique]
-        probabilities = self._run_all([row for row, _ in joined])
+        probabilities, truncated = self._run_all(unique)
         place = {pair: index for index, pair in enumerate(unique)}
         order = np.array([place[pair] for pair in pairs], dtype=np.intp)
-        truncated = np.array([cut for _, cut in joined], dtype=np.bool_)
         return PairScores(probabilities[order], truncated[order])
 
     def _encode(self, text: str) -> list[int]:
         ids: list[int] = self._tokenizer.encode(encodable(text), add_special_tokens=False).ids
         return self._template.disarm(ids)
 
-    def _run_all(self, rows: list[list[int]]) -> npt.NDArray[np.float64]:
-        """Run every row by itself, longest first; float64 [n, 3]."""
-        output = np.empty((len(rows), len(COLUMNS)), dtype=np.float64)
-        waiting = iter(sorted(range(len(rows)), key=lambda index: -len(rows[index])))
+    def _run_all(
+        self, pairs: Sequence[tuple[str, str]]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+        """Run every pair by itself, longest first; float64 [n, 3], and bool [n]: was it cut.
+
+        A thread tokenises what it runs, so that the others need not wait; a text that is in several
+        pairs is tokenised once.
+        """
+        output = np.empty((len(pairs), len(COLUMNS)), dtype=np.float64)
+        truncated = np.empty(len(pairs), dtype=np.bool_)
+        waiting = iter(sorted(range(len(pairs)), key=lambda index: -sum(map(len, pairs[index]))))
         turn = threading.Lock()
+        encode = lru_cache(maxsize=len(pairs) + 1)(self._encode)
 
         def work() -> None:
             for index in _take_turns(waiting, turn):
+                premise, hypothesis = map(encode, pairs[index])
+                row, truncated[index] = self._template.join(
+                    premise, hypothesis, self.config.max_tokens
+                )
                 with self._slots:
-                    output[index] = self._run(rows[index])
+                    output[index] = self._run(row)
 
-        started = self._start(work, min(self._extra_threads, len(rows) - 1))
+        started = self._start(work, min(self._extra_threads, len(pairs) - 1))
         work()
         for other in started:
             # One that has not begun has nothing left to do, and may stand behind other calls.
             if not other.cancel():
                 other.result()
-        return output
+        return output, truncated
 
     def _start(self, work: Callable[[], None], threads: int) -> list[Future[None]]:
         started: list[Future[None]] = []
@@ -193,6 +202,7 @@ class OnnxScorer:
         self.folder = MODEL_FOLDER if folder is None else Path(folder)
         self.threads = threads
         self._config: ModelConfig | None = None
+        self._place: Path | None = None
 
     @property
     def config(self) -> ModelConfig:
@@ -245,7 +255,9 @@ class OnnxScorer:
         return self._loaded().score(pairs)
 
     def _loaded(self) -> _LoadedModel:
-        return _shared_model(self.folder, self.threads or _available_cpus())
+        if self._place is None:
+            self._place = self.folder.resolve()
+        return _shared_model(self.folder, self._place, self.threads or _available_cpus())
 
     def __repr__(self) -> str:
         return f"OnnxScorer({str(self.folder)!r}, threads={self.threads})"
@@ -255,8 +267,8 @@ _models: dict[tuple[Path, int], _LoadedModel] = {}
 _models_lock = threading.Lock()
 
 
-def _shared_model(folder: Path, threads: int) -> _LoadedModel:
-    key = (folder.resolve(), threads)
+def _shared_model(folder: Path, place: Path, threads: int) -> _LoadedModel:
+    key = (place, threads)
     with _models_lock:
         if key not in _models:
             _models[key] = _LoadedModel(folder, threads)

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from caco import __version__
-from caco.cli import check, demo, doctor, receipts, serve, signals, tune
+from caco.cli import batch, check, demo, doctor, receipts, serve, signals, tune
+from caco.cli import eval as evaluation
 from caco.cli.base import EXIT_ERROR, Command
 from caco.cli.terminal import Terminal
 from caco.errors import CacoError
@@ -24,7 +25,9 @@ __all__ = ["COMMANDS", "main"]
 
 COMMANDS: tuple[Command, ...] = (
     check.COMMAND,
+    batch.COMMAND,
     signals.COMMAND,
+    evaluation.COMMAND,
     tune.COMMAND,
     receipts.COMMAND,
     serve.COMMAND,

@@ -147,20 +147,32 @@ def is_total(claim: str, evidence: str, language: str) -> bool:
     return bool(derived) and all(search.backs(figure) for figure in figures)
 
 
-@lru_cache(maxsize=8)
 def read_pair(claim: str, evidence: str, language: str) -> tuple[Passage, Passage]:
     """Read the figures of a claim and of its evidence, as far as the claim's need them.
 
     Prices of nothing are among the evidence's only beside prices, and plain numbers have the unit
-    that stands apart from them only beside quantities. The last readings are kept: a pair is
-    compared for differences and for attribution in turn.
+    that stands apart from them only beside quantities. The last readings are kept: evidence is held
+    against several claims, each for differences and for attribution in turn.
     """
-    said = with_free(claim, find_figures(claim, language))
-    given = find_figures(evidence, language) if said else ()
-    if any(figure.kind == "money" for figure in said):
-        given = with_free(evidence, given)
-    given = with_implied_units(evidence, given, said)
-    return Passage(claim, said), Passage(evidence if said else "", given)
+    said = _claimed(claim, language)
+    if not said.figures:
+        return said, Passage("", ())
+    priced = any(figure.kind == "money" for figure in said.figures)
+    units = frozenset(figure.unit for figure in said.figures if figure.kind == "quantity")
+    return said, _given(evidence, language, priced=priced, units=units)
+
+
+@lru_cache(maxsize=256)
+def _claimed(text: str, language: str) -> Passage:
+    return Passage(text, with_free(text, find_figures(text, language)))
+
+
+@lru_cache(maxsize=256)
+def _given(text: str, language: str, *, priced: bool, units: frozenset[str | None]) -> Passage:
+    figures = find_figures(text, language)
+    if priced:
+        figures = with_free(text, figures)
+    return Passage(text, with_implied_units(text, figures, units))
 
 
 def comparable(one: Figure, other: Figure) -> bool:

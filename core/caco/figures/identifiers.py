@@ -66,6 +66,10 @@ _PATTERN = re.compile(
 """,
     re.VERBOSE | re.ASCII,
 )
+_HINT = re.compile(
+    r"[@/]|--|www\.|\.[a-z]|\+\d|\(\d|\d[-.]\d|0\d00[\s-]|[vV]\.?\s?\d|[A-Za-z]-?\d", re.ASCII
+)
+"""It is in every match of the pattern; looking for it is quick."""
 _PROGRAM = re.compile(
     r"(?:version|versions|versão|release|python|node|java|django|release|ubuntu|android|ios|"
     r"windows|macos|kernel|firmware|postgresql|php|ruby|go|rust)\s$",
@@ -200,6 +204,8 @@ def without_zeros(text: str, start: int, value: str) -> str | None:
 
 def find_identifiers(text: str) -> Iterator[Identifier]:
     """Yield the identifiers of ``text`` from left to right, without overlap."""
+    if _HINT.search(text) is None:
+        return
     for found in _PATTERN.finditer(text):
         sort, raw = str(found.lastgroup), found.group()
         start, end = found.span()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Set
 from dataclasses import replace
 
 from caco.figures.figure import Figure
@@ -25,22 +25,21 @@ _LEAST_LETTERS = 4
 
 
 def with_implied_units(
-    text: str, figures: tuple[Figure, ...], asked: Iterable[Figure]
+    text: str, figures: tuple[Figure, ...], units: Set[str | None]
 ) -> tuple[Figure, ...]:
     """Return the figures, plain numbers given the unit that their entry names before them.
 
     Args:
         text: The text of ``figures``.
         figures: Its figures, in order.
-        asked: The figures to compare them with; only where quantities are among these.
+        units: The units of the quantities to compare them with.
     """
-    units = {figure.unit for figure in asked if figure.kind == "quantity"}
     if not units:
         return figures
     return tuple(_with_unit(text, figure, units) for figure in figures)
 
 
-def _with_unit(text: str, figure: Figure, units: set[str | None]) -> Figure:
+def _with_unit(text: str, figure: Figure, units: Set[str | None]) -> Figure:
     if figure.kind != "number" or figure.amount is None or figure.bare is None:
         return figure
     if not _ALONE_AFTER.match(text, figure.end):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 
 from caco.figures.amounts import find_suffix_unit, is_measured, read_amount, read_quantity
 from caco.figures.figure import Figure
@@ -77,11 +78,12 @@ _IDIOMS = (Fraction(1), Fraction(60), Fraction(86400))
 """Seconds in units that "one" and "um" go with in idioms ("one day", "um minuto")."""
 
 
+@lru_cache(maxsize=4096)
 def find_figures(text: str, language: str) -> tuple[Figure, ...]:
     """Find the figures of ``text``, from left to right, without overlap.
 
     Number words, units and months of both languages are understood. List numbers and citation
-    markers are not figures.
+    markers are not figures. The last readings are kept: a premise is held against several claims.
 
     Args:
         text: Any text.

@@ -6,17 +6,16 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from caco.figures.figure import Figure
 
 __all__ = ["Passage", "Word", "stem"]
 
 
-@dataclass(frozen=True)
-class Word:
+class Word(NamedTuple):
     """A content word: ``stem`` is what related forms share, ``name`` says it looks like a name."""
 
     stem: str

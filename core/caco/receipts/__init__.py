@@ -5,7 +5,14 @@ One JSON object a line, as ``receipt.schema.json`` beside these modules describe
 
 from caco.receipts.lines import ReceiptCheck
 from caco.receipts.log import ReceiptLog, verify_receipts
-from caco.receipts.record import SCHEMA_FILE, Receipt, Site, make_receipt, receipt_from_dict
+from caco.receipts.record import (
+    SCHEMA_FILE,
+    Receipt,
+    Site,
+    check_name,
+    make_receipt,
+    receipt_from_dict,
+)
 from caco.receipts.sinks import Sink, logging_sink, opentelemetry_sink
 
 __all__ = [
@@ -15,6 +22,7 @@ __all__ = [
     "ReceiptLog",
     "Sink",
     "Site",
+    "check_name",
     "logging_sink",
     "make_receipt",
     "opentelemetry_sink",

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from caco.models import Decision, Document
+from caco.settings import number_in_unit_interval
 
 if TYPE_CHECKING:
     from caco.tension import CTS as Tension  # noqa: N811 (a field of `Site` is called CTS)
 
-__all__ = ["SCHEMA_FILE", "Receipt", "Site", "make_receipt", "receipt_from_dict"]
+__all__ = ["SCHEMA_FILE", "Receipt", "Site", "check_name", "make_receipt", "receipt_from_dict"]
 
 SCHEMA_FILE = Path(__file__).parent / "receipt.schema.json"
 """The JSON Schema (2020-12) of a receipt."""
@@ -48,9 +49,9 @@ class Site:
     provenance: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _check_name("a site's name", self.name)
+        check_name("a site's name", self.name)
         for key in ("S", "C", "CTS"):
-            object.__setattr__(self, key, _share(key, getattr(self, key)))
+            object.__setattr__(self, key, number_in_unit_interval(key, getattr(self, key)))
         object.__setattr__(self, "provenance", tuple(map(str, self.provenance)))
 
     @classmethod
@@ -91,10 +92,10 @@ class Receipt:
             raise ValueError(f"request_id must be a UUID, not {self.request_id!r}")
         if not _TIMESTAMP.fullmatch(self.timestamp):
             raise ValueError(f"timestamp must be UTC in RFC 3339, not {self.timestamp!r}")
-        _check_name("user_role", self.user_role)
+        check_name("user_role", self.user_role)
         if not self.sites:
             raise ValueError("a receipt needs at least one site")
-        _share("tau_star", self.decision.tau_star)
+        number_in_unit_interval("tau_star", self.decision.tau_star)
         if not isinstance(self.decision.abstained, bool):
             raise ValueError(f"abstained must be a bool, not {self.decision.abstained!r}")
         if type(self.token_count) is not int or self.token_count < 0:
@@ -197,14 +198,7 @@ def receipt_from_dict(data: Mapping[str, Any]) -> Receipt:
     return receipt
 
 
-def _check_name(what: str, name: object) -> None:
+def check_name(what: str, name: object) -> None:
+    """Raise ``ValueError`` unless a name is of a form that gives nothing away."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ValueError(f"{what} must be 1 to 64 letters, digits and _ . : / -, not {name!r}")
-
-
-def _share(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{name} must be a number in [0, 1], not {value!r}")
-    if not 0.0 <= value <= 1.0:
-        raise ValueError(f"{name} must be in [0, 1], not {value!r}")
-    return float(value)

@@ -4,7 +4,7 @@ S is the compression strain, C the contradiction magnitude; both, and each of th
 in [0, 1].
 """
 
-from caco.tension.compute import Mode, cts, tension_of
+from caco.tension.compute import Mode, cts, tension_among, tension_of
 from caco.tension.fitting import FittedWeights, fit_weights
 from caco.tension.parts import CTS, DEFAULT_WEIGHTS, Parts
 from caco.tension.satisfaction import unsatisfied_share
@@ -17,6 +17,7 @@ __all__ = [
     "Parts",
     "cts",
     "fit_weights",
+    "tension_among",
     "tension_of",
     "unsatisfied_share",
 ]

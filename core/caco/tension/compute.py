@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
 from caco.classifier import ClassifierContract, NLIClassifier
+from caco.consistency import ConflictReport
 from caco.evidence import Context, as_documents, joined_text
 from caco.extractor.rule import RuleExtractor
 from caco.models import Claim, ClaimResult, Document, Labels
@@ -14,7 +15,7 @@ from caco.tension.parts import CTS, checked_weights
 from caco.tension.satisfaction import Satisfaction, unsatisfied_share
 from caco.text import resolve_language
 
-__all__ = ["Mode", "cts", "tension_of"]
+__all__ = ["Mode", "cts", "tension_among", "tension_of"]
 
 Mode = Literal["heuristic", "model"]
 
@@ -109,6 +110,35 @@ def tension_of(
     )
 
 
+def tension_among(
+    documents: Sequence[Document],
+    report: ConflictReport,
+    *,
+    weights: Mapping[str, float] | None = None,
+) -> CTS:
+    """Compute the model form for sources, each of them against the others.
+
+    The strain is high where the sources have little in common; ``P_NLI`` is the mean over the
+    sources of the worst contradiction with another one, and ``H_halluc`` is 0.
+
+    Args:
+        documents: The sources, with ids.
+        report: What `caco.consistency.find_source_conflicts` found in them.
+        weights: Weights by component's name. None: the defaults.
+
+    Raises:
+        ValueError: An unknown weight, or two documents with the same id.
+    """
+    given = as_documents(list(documents))
+    worst = [
+        max((score for _, _, score in report.seen_from(document.id or "")), default=0.0)
+        for document in given
+    ]
+    strain, contradiction = model.source_parts([document.text for document in given], worst)
+    head_weights = checked_weights(weights)
+    return CTS.combine(strain, {**contradiction, "U_SAT": 0.0}, head_weights, "model")
+
+
 def _model_form(
     text: str,
     documents: Sequence[Document],
@@ -118,7 +148,7 @@ def _model_form(
     weights: Mapping[str, float],
     satisfaction: Satisfaction,
 ) -> CTS:
-    contradiction = model.contradiction_parts(claims, classifier, resolve_language(language))
+    contradiction = model.contradiction_parts(text, claims, classifier, resolve_language(language))
     return CTS.combine(
         model.strain_parts(text, [document.text for document in documents]),
         {**contradiction, "U_SAT": satisfaction.share},

@@ -13,10 +13,11 @@ from functools import cache
 from caco.classifier import ClassifierContract
 from caco.classifier.model_files import MODEL_FOLDER, TOKENIZER_FILE, unavailable
 from caco.consistency import find_source_conflicts
+from caco.extractor.rule import RuleExtractor
 from caco.models import ClaimResult, Document, Labels
 from caco.tension.heuristic import compressibility
 
-__all__ = ["contradiction_parts", "strain_parts"]
+__all__ = ["contradiction_parts", "source_parts", "strain_parts"]
 
 _WINDOW = 32_000
 """What deflate can look back on, in bytes, with some to spare."""
@@ -41,7 +42,7 @@ def strain_parts(text: str, sources: Sequence[str]) -> dict[str, float]:
 
 
 def contradiction_parts(
-    claims: Sequence[ClaimResult], classifier: ClassifierContract, language: str
+    text: str, claims: Sequence[ClaimResult], classifier: ClassifierContract, language: str
 ) -> dict[str, float]:
     """Return P_NLI and H_halluc, each in [0, 1]; 0 where nothing check-worthy is claimed.
 
@@ -50,7 +51,8 @@ def contradiction_parts(
     not supported.
 
     Args:
-        claims: The text's claims, verified against the sources.
+        text: The text.
+        claims: Its claims, verified against the sources.
         classifier: Reads the text's sentences against each other.
         language: "english" or "portuguese".
     """
@@ -58,7 +60,11 @@ def contradiction_parts(
     if not counted:
         return {"P_NLI": 0.0, "H_halluc": 0.0}
     worst = [claim.probabilities[Labels.VALUE_CONTRADICTION] for claim in counted]
-    sentences = [Document(claim.text, str(place)) for place, claim in enumerate(counted)]
+    readings = _readings(text, language)
+    sentences = [
+        Document(readings.get((claim.start, claim.end), claim.text), str(place))
+        for place, claim in enumerate(counted)
+    ]
     report = find_source_conflicts(sentences, classifier, language=language)
     for conflict in report.conflicts:
         for side in (conflict.first, conflict.second):
@@ -66,6 +72,40 @@ def contradiction_parts(
             worst[place] = max(worst[place], conflict.score)
     unsupported = sum(claim.label is not Labels.VALUE_ENTAILMENT for claim in counted)
     return {"P_NLI": math.fsum(worst) / len(worst), "H_halluc": unsupported / len(counted)}
+
+
+def source_parts(
+    texts: Sequence[str], conflicts: Sequence[float]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the components of strain and of contradiction for sources, each against the others.
+
+    Each is a mean over the sources; ``H_halluc`` is 0, since sources say what they say.
+
+    Args:
+        texts: The sources; blank ones do not count.
+        conflicts: For each source the score of its worst conflict with another one.
+    """
+    spoken = [place for place, text in enumerate(texts) if text.strip()]
+    if not spoken:
+        return strain_parts("", ()), {"P_NLI": 0.0, "H_halluc": 0.0}
+    strains = [
+        strain_parts(texts[place], [texts[other] for other in spoken if other != place])
+        for place in spoken
+    ]
+    strain = {name: math.fsum(item[name] for item in strains) / len(strains) for name in strains[0]}
+    contradiction = math.fsum(conflicts[place] for place in spoken) / len(spoken)
+    return strain, {"P_NLI": contradiction, "H_halluc": 0.0}
+
+
+def _readings(text: str, language: str) -> dict[tuple[int | None, int | None], str]:
+    """Each sentence of a text by its place, made self-contained.
+
+    A sentence that begins with a pronoun says nothing by itself that another could contradict.
+    """
+    if not text.strip():
+        return {}
+    claims = RuleExtractor(language).claims(text)
+    return {(claim.start, claim.end): claim.hypothesis for claim in claims}
 
 
 def _unforeseen(text: str, sources: Sequence[str]) -> float:
