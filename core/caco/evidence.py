@@ -408,29 +408,42 @@ class ClaimWords:
         words = content_words(claim.hypothesis)
         self.weights = {word: corpus.weight(word) for word in sorted(words)}
         # A list item's or a pronoun's lead-in says whom a claim is about, not what it says of them.
-        self._own = (content_words(claim.text) & words) or words
+        own = (content_words(claim.text) & words) or words
         figures = find_figures(claim.hypothesis, language)
-        self._subject = words - frozenset[str]().union(*(content_words(f.text) for f in figures))
+        subject = words - frozenset[str]().union(*(content_words(f.text) for f in figures))
+        self._all = _Weighed(self.weights, words)
+        self._own = _Weighed(self.weights, own)
+        self._subject = _Weighed(self.weights, subject)
 
     def share(self, present: frozenset[str]) -> float:
         """Return the share of the claim's weight that ``present`` holds, in [0, 1]."""
-        return self._share(self.weights, present)
+        return self._all.share(present)
 
     def own_share(self, present: frozenset[str]) -> float:
         """The same for the words of the claim's own text, without what was carried into it."""
-        return self._share(self._own, present)
+        return self._own.share(present)
 
     def subject_share(self, present: frozenset[str]) -> float:
         """The same without figures: two sources that differ in them still speak of one subject."""
-        return self._share(self._subject, present)
+        return self._subject.share(present)
 
-    def _share(self, words: Container[str], present: frozenset[str]) -> float:
-        total = held = 0.0
-        for word, weight in self.weights.items():
-            if word in words:
-                total += weight
-                held += weight if word in present else 0.0
-        return held / total if total else 0.0
+
+class _Weighed:
+    """Some of a claim's words with their weights, in an order that does not change."""
+
+    def __init__(self, weights: Mapping[str, float], words: Container[str]) -> None:
+        self._items = [(word, weight) for word, weight in weights.items() if word in words]
+        self._total = self._held(words)
+
+    def share(self, present: frozenset[str]) -> float:
+        return self._held(present) / self._total if self._total else 0.0
+
+    def _held(self, present: Container[str]) -> float:
+        held = 0.0  # not sum(): where all is held, the share must be 1.0 on every Python
+        for word, weight in self._items:
+            if word in present:
+                held += weight
+        return held
 
 
 def _same_case(one: str, other: str) -> bool:

@@ -353,6 +353,19 @@ class TestFiles:
         ):
             assert part in reason
 
+    def test_a_question_may_be_in_some_rows_only(self, tmp_path):
+        row = {"response": "1990.", "context": "The pier opened in 1990."}
+        rows = [row, {**row, "id": "q", "question": "When did the pier open?"}]
+        source = write_lines(tmp_path / "in.jsonl", [*rows, {"id": "z"}])
+        run(source, tmp_path / "out.jsonl", BatchValidator())
+        expected = caco.Validator().validate_batch(
+            [(*row.values(),), {**row, "prompt": "When did the pier open?"}]
+        )
+        found = lines(tmp_path / "out.jsonl")
+        assert [row["score"] for row in found] == pytest.approx([r.score for r in expected])
+        assert expected[0].status != expected[1].status or expected[0].score != expected[1].score
+        assert lines(tmp_path / "out.jsonl.errors.jsonl")[0]["id"] == "z"
+
     def test_reasons_quote_no_texts(self, tmp_path):
         source = tmp_path / "in.jsonl"
         source.write_text('{"response": "secret zebra", "context": "x"\n', encoding="utf-8")
@@ -935,6 +948,19 @@ class TestCommand:
         assert (code, out) == (2, "")
         assert message in err
         assert source.read_bytes() == before
+
+    @pytest.mark.slow
+    def test_a_model_that_runs_with_torch(self, tmp_path, capsys, source):
+        pytest.importorskip("sentence_transformers", reason="needs the extra torch")
+        folder = caco.export_cross_encoder(tmp_path / "model")
+        arguments = [str(source), str(tmp_path / "out.jsonl"), "--model", str(folder)]
+        code, _, _ = command(capsys, *arguments, "--device", "cpu")
+        assert code == 0
+        found = lines(tmp_path / "out.jsonl")
+        assert [row["verdict"] for row in found] == ["hallucination", "faithful"]
+        code, _, err = command(capsys, *arguments[:3], str(tmp_path / "nowhere"), "--restart")
+        assert code == 2
+        assert "nowhere" in err
 
     def test_missing_extras_name_themselves(self, tmp_path, capsys, monkeypatch, source):
         for module, extra, arguments in (

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +16,8 @@ import pytest
 
 import caco
 from caco.batch import RESULT_TYPES, BatchValidator
+from caco.cli import _build_parser
+from caco.cli.batch_arguments import check_arguments
 from caco.models import Labels
 from caco.testing import FakeClassifier
 
@@ -61,6 +65,20 @@ def test_every_example_is_listed():
     assert files == set(NEEDED)
     readme = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     assert all(f"`{name}.py`" in readme for name in files)
+
+
+def test_the_commands_and_files_of_the_page_exist():
+    page = (ROOT / "docs" / "scaling.md").read_text(encoding="utf-8")
+    commands = [
+        line.split("caco ", 1)[1] for line in page.splitlines() if line.startswith("caco b")
+    ]
+    assert len(commands) == 4
+    for command in commands:
+        options = _build_parser().parse_args(shlex.split(command))
+        check_arguments(options)
+    programs = re.findall(r"python (benchmarks/\w+\.py)", page)
+    assert len(programs) >= 5
+    assert all((ROOT / program).exists() for program in programs)
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -89,6 +89,14 @@ class ColumnNames:
                     f"{item.name}; there are {sorted(map(str, there))}"
                 )
         return ColumnNames(**found)
+
+    def in_row(self, row: Mapping[str, Any]) -> ColumnNames:
+        """Return the names with the optional ones that only this row has, where none is known."""
+        prompt, name = (
+            known or next((candidate for candidate in _CANDIDATES[kind] if candidate in row), None)
+            for kind, known in (("prompt", self.prompt), ("id", self.id))
+        )
+        return replace(self, prompt=prompt, id=name)
 
 
 def read_answer(row: Mapping[str, Any], names: ColumnNames) -> Answer:

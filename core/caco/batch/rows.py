@@ -109,15 +109,17 @@ def _ready(
         if row.data is None:
             yield row
             continue
+        own = names
         try:
             if each_its_own:
                 _check_free(row.data, reserved)
             found = found or names.resolve(row.data)
-            answer = read_answer(row.data, found)
+            own = found.in_row(row.data)
+            answer = read_answer(row.data, own)
         except (TypeError, ValueError) as error:
-            yield replace(row, reason=str(error), name=_name(row, found or names))
+            yield replace(row, reason=str(error), name=_name(row, own))
         else:
-            yield replace(row, answer=answer, name=_name(row, found))
+            yield replace(row, answer=answer, name=_name(row, own))
 
 
 def _check_free(columns: Iterable[str], reserved: frozenset[str]) -> None:

@@ -145,7 +145,9 @@ class ClaimSearch:
         self.truncated |= cut
         likeness = self._words.share(premise.words)
         relevant = likeness > 0 and likeness >= self._relevant_from
-        clash = self._clash(premise) if relevant or entailment >= 0.5 else None
+        clash = None
+        if relevant or entailment >= 0.5:
+            clash = _clash(self.claim.hypothesis, premise.reading, self.language)
         if clash is None and entailment >= 0.5:
             clash = self._owner_elsewhere(premise)
         if clash is not None:
@@ -160,16 +162,6 @@ class ClaimSearch:
         self._readings.append(
             Reading(premise, likeness, relevant, entailment, neutral, contradiction, clash)
         )
-
-    def _clash(self, premise: Premise) -> Clash | None:
-        """What in the premise speaks against the claim: figures, who did what, all or some."""
-        claim, reading = self.claim.hypothesis, premise.reading
-        found = compare(claim, reading, self.language).mismatches
-        mismatch = found[0] if found else misattributed(claim, reading, self.language)
-        if mismatch is not None:
-            return Clash(mismatch.evidence.text, describe(mismatch, self.language))
-        otherwise = turned_roles(claim, reading) or overreach(claim, reading)
-        return Clash(otherwise.evidence, otherwise.evidence) if otherwise is not None else None
 
     def _owner_elsewhere(self, premise: Premise) -> Clash | None:
         """Whether what stands around a tight premise gives the claim's subject another figure.
@@ -202,6 +194,20 @@ class ClaimSearch:
         return ClaimVerdict(
             self.claim, self._words, self._readings, self._verbatim, calibration, self.unseen_words
         )
+
+
+@lru_cache(maxsize=4096)
+def _clash(claim: str, premise: str, language: str) -> Clash | None:
+    """What in the premise speaks against the claim: figures, who did what, all or some.
+
+    Remembered: an answer that grew, or was written anew, repeats most of its claims.
+    """
+    found = compare(claim, premise, language).mismatches
+    mismatch = found[0] if found else misattributed(claim, premise, language)
+    if mismatch is not None:
+        return Clash(mismatch.evidence.text, describe(mismatch, language))
+    otherwise = turned_roles(claim, premise) or overreach(claim, premise)
+    return Clash(otherwise.evidence, otherwise.evidence) if otherwise is not None else None
 
 
 @lru_cache(maxsize=4096)
