@@ -22,7 +22,7 @@ ROWS = (
     ("models", "errors"),
     ("phrases", "typography", "summary", "settings"),
     ("blocks", "sentences", "checkworthy"),
-    ("text", "figures", "roles", "quantifiers", "counts"),
+    ("text", "figures", "roles", "quantifiers", "counts", "conditions"),
     ("extractor", "evidence", "search", "config"),
     ("items", "classifier", "signals", "aggregator"),
     ("gate", "tuning", "receipts", "consistency"),

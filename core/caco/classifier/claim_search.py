@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from caco.classifier.calibration import Calibration
 from caco.classifier.claim_verdict import ClaimVerdict, Clash, OnConflict, Reading
+from caco.conditions import only_conditional
 from caco.counts import with_counts
 from caco.evidence import ClaimWords, Corpus, Premise
 from caco.figures import (
@@ -155,6 +156,9 @@ class ClaimSearch:
             moved_neutral = MOVED_NEUTRAL * neutral if relevant else 0.0
             entailment, neutral = entailment - moved, neutral - moved_neutral
             contradiction += moved + moved_neutral
+        elif entailment >= 0.5 and only_conditional(self.claim.hypothesis, premise.reading):
+            moved = MOVED_SUPPORT * entailment
+            entailment, neutral = entailment - moved, neutral + moved
         elif relevant and is_total(self.claim.hypothesis, premise.reading, self.language):
             # The model sees two figures that differ; it cannot add.
             moved = MOVED_TOTAL * contradiction
