@@ -66,6 +66,10 @@ class MoreDocuments(Change):
         """Multiply a count, or the counts in ``search_kwargs``."""
         if name in _COUNTS:
             return value * self.factor if type(value) is int else value
+        if value is None:
+            return self.new(owner, name, {}) or None  # None: there is no count to change
+        if not isinstance(value, Mapping):
+            return value
         counts = {"k": _count(owner, value, "k", "similarity_search")}
         if "fetch_k" in value or getattr(owner, "search_type", None) == "mmr":
             counts["fetch_k"] = _count(owner, value, "fetch_k", "max_marginal_relevance_search")

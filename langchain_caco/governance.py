@@ -130,7 +130,8 @@ class GovernedChain(OnePath):
                     value, patch_config(config, callbacks=run_manager.get_child()), **kwargs
                 )
         except HallucinationError as error:
-            path.receipt(error.result)
+            if _is_of(path, error):
+                path.receipt(error.result)
             raise
         result = self._verdict(output)
         return output if result is None else self._with(output, path.receipt(result))
@@ -150,7 +151,8 @@ class GovernedChain(OnePath):
                     value, patch_config(config, callbacks=run_manager.get_child()), **kwargs
                 )
         except HallucinationError as error:
-            await path.areceipt(error.result)
+            if _is_of(path, error):
+                await path.areceipt(error.result)
             raise
         result = self._verdict(output)
         return output if result is None else self._with(output, await path.areceipt(result))
@@ -294,6 +296,11 @@ class CacoGovernor:
             receipts=self.receipts,
             receipt_key=receipt_key,
         )
+
+
+def _is_of(path: GovernedPath, error: HallucinationError) -> bool:
+    """Whether an error is about an answer that the path decided on, not from within the chain."""
+    return error.result.gate is not None and path.provenance(GENERATE) is not None
 
 
 def _path_guard(guard: AnswerChecker, engine: Validator, policy: GatingPolicy) -> PathGuard:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -141,8 +142,8 @@ def rank_sources(
         ranker: How to rank. None: the defaults.
         language: "english" or "portuguese", or an alias.
         scores: The retriever's own scores, one for each document, higher is better: they, and not
-            the order given, say what is relevant. None, or a document without: the order does, and
-            it comes after those that have one.
+            the order given, say what is relevant. None, or a document without (None or NaN): the
+            order does, and it comes after those that have one.
         token_budget: The most tokens of text to keep: whole documents are kept in rank order up to
             the first that no longer fits. None: no limit.
         count: Counts a text's tokens. None: `count_tokens`.
@@ -234,7 +235,7 @@ def _scored(
 
 def _by_relevance(scores: Sequence[float | None]) -> list[int]:
     """Positions, best first; those without a score come last, and equals keep their order."""
-    known = [float("-inf") if score is None else score for score in scores]
+    known = [-math.inf if score is None or math.isnan(score) else score for score in scores]
     return sorted(range(len(known)), key=lambda position: -known[position])
 
 

@@ -97,8 +97,9 @@ class Settings:
     def _parsed(cls: type[_Read], source: _Source, parse: Callable[[str], Any], form: str) -> _Read:
         is_text = isinstance(source, str) and any(mark in source for mark in ("\n", ": ", "{"))
         name = f"the {cls.kind}" if is_text else os.fspath(source)
-        text = str(source) if is_text else Path(source).read_text(encoding="utf-8")
         try:
+            # Some editors put a byte order mark before the text.
+            text = str(source) if is_text else Path(source).read_text(encoding="utf-8-sig")
             data = parse(text)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{name} is not {form}: {error}") from error

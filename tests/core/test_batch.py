@@ -248,7 +248,9 @@ class TestBatchValidator:
         before = validator(batch)
         data = pickle.dumps(validator)
         assert len(data) < 2000
-        assert pickle.loads(data)(batch) == before
+        again = pickle.loads(data)
+        assert "validator" not in vars(again)
+        assert again(batch) == before
 
     def test_one_process_loads_the_model_once(self):
         from caco.classifier import onnx
@@ -365,6 +367,15 @@ class TestFiles:
         assert [row["score"] for row in found] == pytest.approx([r.score for r in expected])
         assert expected[0].status != expected[1].status or expected[0].score != expected[1].score
         assert lines(tmp_path / "out.jsonl.errors.jsonl")[0]["id"] == "z"
+
+    def test_a_line_that_is_too_long_to_be_held(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("caco.batch.sources.LONGEST_LINE", 200)
+        rows = [*table(2), {"response": "x", "context": "y" * 700}, *table(1)]
+        source = write_lines(tmp_path / "in.jsonl", rows)
+        assert run(source, tmp_path / "out.jsonl").errors == 1
+        assert [row["id"] for row in lines(tmp_path / "out.jsonl")] == ["r0", "r1", "r0"]
+        (bad,) = lines(tmp_path / "out.jsonl.errors.jsonl")
+        assert (bad["row"], bad["reason"]) == (3, "the line has more than 200 bytes")
 
     def test_reasons_quote_no_texts(self, tmp_path):
         source = tmp_path / "in.jsonl"
@@ -712,6 +723,13 @@ class TestWhere:
         assert count == len(found) == len(expected) >= 20
         assert found == sorted(expected, key=lambda row: -float(row["cts"]))
         assert not [path for path in tmp_path.iterdir() if "sorting" in path.name]
+
+    def test_equally_tense_rows_keep_their_order(self, tmp_path):
+        rows = [{"id": n, "response": FALSE, "context": LAW} for n in range(5)]
+        run(write_lines(tmp_path / "in.jsonl", rows), tmp_path / "out.jsonl")
+        output, review = str(tmp_path / "out.jsonl"), tmp_path / "review.jsonl"
+        assert write_review(output, str(review), parse_condition("cts > 0")) == 5
+        assert [row["id"] for row in lines(review)] == [0, 1, 2, 3, 4]
 
     def test_an_output_without_results(self, tmp_path):
         plain = write_lines(tmp_path / "in.jsonl", table(3))

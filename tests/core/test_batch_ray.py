@@ -137,13 +137,11 @@ print(report.rows, report.errors, sorted(report.verdicts.items()))
             local, ray = (tmp_path / f"{engine}.jsonl{name}" for engine in ("local", "ray"))
             assert local.read_bytes() == ray.read_bytes()
 
-    def test_a_run_goes_on_with_ray_and_both_actors_work(self, tmp_path):
+    def test_a_run_goes_on_with_ray(self, tmp_path):
         source = write_input(tmp_path / "in.jsonl", 160)
         program = """
 caco.batch.run.COMMIT_SECONDS = 0
-seen = set()
 def stop(now):
-    seen.update(actors())
     if now.rows >= 60:
         raise KeyboardInterrupt
 run(LocalEngine(16), "local.parquet")
@@ -152,7 +150,6 @@ try:
     run(engine, "ray.parquet", stop)
 except KeyboardInterrupt:
     pass
-assert len(seen) == 2, seen
 report = run(engine, "ray.parquet", resume=True)
 print(report.rows, report.new_rows < 130)
 import pyarrow.parquet as pq
@@ -161,6 +158,31 @@ assert pq.read_table("ray.parquet").equals(pq.read_table("local.parquet"))
         done = python(tmp_path, program, str(source))
         assert done.returncode == 0, done.stderr
         assert done.stdout.splitlines()[-1] == "160 True"
+
+    def test_both_actors_work(self, tmp_path):
+        """Each check waits until there was one in another process."""
+        source = tmp_path / "in.jsonl"
+        rows = [{"response": "It is high.", "context": f"It is high. {n}"} for n in range(60)]
+        source.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        program = """
+folder = os.path.abspath("processes")
+os.mkdir(folder)
+
+def wait(claim, context):
+    open(os.path.join(folder, str(os.getpid())), "w").close()
+    deadline = time.monotonic() + 100
+    while len(os.listdir(folder)) < 2:
+        if time.monotonic() > deadline:
+            raise caco.ModelNotAvailableError("only one process works")
+        time.sleep(0.05)
+    return Labels.VALUE_ENTAILMENT
+
+validator = BatchValidator(caco.Validator(classifier=FakeClassifier(wait)), tension="heuristic")
+print(run(RayEngine(actors=2, cpus_per_actor=0.5, chunk_rows=2), "ray.jsonl").verdicts)
+"""
+        done = python(tmp_path, program, str(source))
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines()[-1] == "{'faithful': 60}"
 
     def test_what_concerns_all_rows_ends_the_run(self, tmp_path):
         source = tmp_path / "in.jsonl"

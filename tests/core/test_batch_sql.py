@@ -139,6 +139,24 @@ def test_the_password_is_never_said(tmp_path, capsys, url):
     assert not [path for path in tmp_path.iterdir() if QUOTED.encode() in path.read_bytes()]
 
 
+@pytest.mark.parametrize("said", ["URL", "password", "word"])
+def test_a_library_that_says_the_password_is_not_repeated(monkeypatch, said):
+    """SQLAlchemy 2.0 quotes a URL that it cannot parse."""
+    import sqlalchemy
+
+    url = f"postgresql+psycopg://me:{QUOTED}@127.0.0.1/x"
+    words = {"URL": f"from given URL string {url!r}", "password": QUOTED, "word": PASSWORD}
+
+    def fail(*_, **__):
+        raise sqlalchemy.exc.ArgumentError(f"Could not parse {words[said]}")
+
+    monkeypatch.setattr(sqlalchemy, "create_engine", fail)
+    with pytest.raises(DatabaseError, match=r"Could not parse.*\*\*\*") as caught:
+        list(SqlQuery("select 1", url).rows())
+    assert PASSWORD not in str(caught.value)
+    assert QUOTED not in str(caught.value)
+
+
 @pytest.fixture(scope="module")
 def server():
     pytest.importorskip("psycopg")

@@ -36,6 +36,13 @@ def test_the_formula() -> None:
     assert HEAD.support(0.9, 3) == pytest.approx(0.7201, abs=1e-4)
 
 
+@pytest.mark.parametrize(
+    "head", [Calibration(100.0), Calibration(1.0, -1e4), Calibration(1, 0, 1e3)]
+)
+def test_a_steep_head_does_not_overflow(head: Calibration) -> None:
+    assert head.support(0.0, 1000) == pytest.approx(0.0, abs=1e-12)
+
+
 class FixedScorer:
     """Says the same of every pair."""
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 
 import pytest
 
 import caco
 from caco.cli import main
+from caco.cli.eval import _show_progress
 from caco.evaluation import Dataset, Row, Validators, evaluate, gate_report, gate_table
 from caco.models import Labels
 from caco.testing import FakeClassifier
@@ -103,9 +106,14 @@ class TestEval:
         assert tuning["held_out"]["balanced_accuracy"] == 1.0
         assert main(["eval", "--tune", "balanced-accuracy", path]) == 0
         assert "held out, 5 folds" in capsys.readouterr().out
-        assert "10 rows of each label" in error_of(
-            capsys, "eval", "--tune", "miss-rate=0.1", data(rows())
-        )
+
+    def test_a_threshold_that_cannot_be_chosen_costs_no_measures(self, capsys, data):
+        assert main(["eval", "--json", "--tune", "miss-rate=0.1", data(rows())]) == 2
+        printed = capsys.readouterr()
+        assert "10 rows of each label" in printed.err
+        found = json.loads(printed.out)
+        assert found["datasets"][0]["measures"]["auroc"]["value"] == 1.0
+        assert "tuning" not in found
 
     @pytest.mark.parametrize(
         "target", ["recall=0.1", "miss-rate", "miss-rate=2", "balanced-accuracy=1"]
@@ -133,6 +141,22 @@ class TestEval:
         assert "policy" in error_of(
             capsys, "eval", "--policy", str(tmp_path / "no.json"), data(rows())
         )
+        pair = {"premise": PRICES, "hypothesis": GOOD, "label": "entailment"}
+        assert "only pairs" in error_of(
+            capsys, "eval", "--policy", "default", data([pair], "pairs.jsonl")
+        )
+        both = (data(rows()), data([pair], "pairs.jsonl"))
+        assert main(["eval", "--json", "--policy", "default", *both]) == 0
+        assert [gate["name"] for gate in json.loads(capsys.readouterr().out)["gate"]] == ["data"]
+
+    def test_progress_holds_no_control_characters(self, monkeypatch):
+        class Screen(io.StringIO):
+            def isatty(self):
+                return True
+
+        monkeypatch.setattr(sys, "stderr", Screen())
+        _show_progress("a\x1b[2Jb", 1, 2)
+        assert sys.stderr.getvalue() == "\ra?[2Jb: 1 of 2"
 
     def test_page_and_plots(self, capsys, data, tmp_path):
         page, plots = tmp_path / "page.html", tmp_path / "plots"

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from caco.classifier import cross_encoder
+from caco.classifier import loaded_cross_encoder
 from caco.classifier.cross_encoder import (
     CrossEncoderClassifier,
     CrossEncoderScorer,
@@ -285,15 +285,101 @@ def test_odd_text(scorer, text):
 
 def test_batches_hold_every_pair_once_within_the_budget():
     sizes = [random.Random(3).randint(3, 512) for _ in range(300)]
-    batches = list(cross_encoder._batches(sizes, 64))
+    batches = list(loaded_cross_encoder._batches(sizes, 64, loaded_cross_encoder.TOKEN_BUDGET))
     assert sorted(itertools.chain(*batches)) == list(range(300))
     for batch in batches:
         assert len(batch) <= 64
-        assert max(sizes[index] for index in batch) * len(batch) <= cross_encoder.TOKEN_BUDGET
+        assert (
+            max(sizes[index] for index in batch) * len(batch) <= loaded_cross_encoder.TOKEN_BUDGET
+        )
     firsts = [sizes[batch[0]] for batch in batches]
     assert firsts == sorted(firsts, reverse=True)
     assert len(batches) < 15
-    assert list(cross_encoder._batches([100_000, 5], 8)) == [[0], [1]]
+    assert list(
+        loaded_cross_encoder._batches([100_000, 5], 8, loaded_cross_encoder.TOKEN_BUDGET)
+    ) == [[0], [1]]
+
+
+def test_a_batch_of_any_number_within_the_budget():
+    batches = list(loaded_cross_encoder._batches([10] * 1_000, None, 4_000))
+    assert [len(batch) for batch in batches] == [400, 400, 200]
+
+
+@pytest.mark.parametrize(
+    ("device", "gigabytes", "expected"),
+    [
+        ("cpu", 0, (32, 16_384)),
+        ("mps", 0, (32, 16_384)),
+        ("cuda", 2, (None, 16_384)),
+        ("cuda:1", 16, (None, 65_536)),
+        ("cuda", 140, (None, 262_144)),
+    ],
+)
+def test_batches_are_as_large_as_the_device_allows(device, gigabytes, expected):
+    def properties(place):
+        assert place == device
+        return types.SimpleNamespace(total_memory=gigabytes * 2**30)
+
+    fake = types.SimpleNamespace(cuda=types.SimpleNamespace(get_device_properties=properties))
+    assert loaded_cross_encoder._batch_limits(fake, device) == expected
+
+
+def test_batch_sizes_change_nothing_that_counts(models):
+    pairs = [(f"the cat {'ran ' * n}on the mat .", "a cat ran .") for n in range(40)]
+    whole = CrossEncoderScorer(models[USUAL], "cpu").score(pairs).probabilities
+    for batch_size in (1, 3, 40):
+        other = CrossEncoderScorer(models[USUAL], "cpu", batch_size).score(pairs).probabilities
+        assert np.allclose(other, whole, atol=1e-3)
+        assert np.array_equal(other.argmax(axis=1), whole.argmax(axis=1))
+
+
+def test_every_text_is_counted_once_and_in_one_go(scorer, monkeypatch):
+    model = scorer._loaded().model
+    calls = []
+    tokenizer = model.tokenizer
+
+    class Counting:
+        def __getattr__(self, name):
+            return getattr(tokenizer, name)
+
+        def __call__(self, *texts, **options):
+            calls.append(texts)
+            return tokenizer(*texts, **options)
+
+    loaded = loaded_cross_encoder.LoadedCrossEncoder(
+        types.SimpleNamespace(
+            tokenizer=Counting(),
+            config=model.config,
+            predict=lambda pairs, **options: model.predict(pairs, **options),
+        ),
+        32,
+        16_384,
+    )
+    pairs = [("the cat sat .", "a cat ."), ("the dog ran .", "a cat ."), ("rain", "the cat sat .")]
+    outputs, cut = loaded.score(pairs, 64, None)
+    assert calls == [(["the cat sat .", "a cat .", "the dog ran .", "rain"],)]
+    assert np.allclose(outputs.sum(axis=1), 1.0, atol=1e-12)
+    assert not cut.any()
+
+
+def test_bfloat16(models):
+    exact = CrossEncoderScorer(models[USUAL], "cpu")
+    coarse = CrossEncoderScorer(models[USUAL], "cpu", precision="bfloat16")
+    expected, found = exact.score(PAIRS).probabilities, coarse.score(PAIRS).probabilities
+    assert next(coarse._loaded().model.parameters()).dtype is torch.bfloat16
+    assert next(exact._loaded().model.parameters()).dtype is torch.float32
+    assert np.allclose(found, expected, atol=0.05)
+    assert not np.array_equal(found, expected)
+    assert np.allclose(found.sum(axis=1), 1.0, atol=1e-12)
+    assert coarse.name == f"{exact.name} (bfloat16)"
+    assert pickle.loads(pickle.dumps(coarse))._loaded() is coarse._loaded()
+    assert CrossEncoderClassifier(models[USUAL], "cpu", precision="bfloat16").name == coarse.name
+
+
+@pytest.mark.parametrize("constructor", [CrossEncoderScorer, CrossEncoderClassifier])
+def test_an_unknown_precision(constructor):
+    with pytest.raises(ValueError, match=r"precision must be one of .*bfloat16.*, not 'int8'"):
+        constructor("any", precision="int8")
 
 
 def test_pickling_drops_the_model(scorer):
@@ -374,7 +460,7 @@ def test_device(given, cuda, mps, expected):
         cuda=types.SimpleNamespace(is_available=lambda: cuda),
         backends=types.SimpleNamespace(mps=types.SimpleNamespace(is_available=lambda: mps)),
     )
-    assert cross_encoder._resolve_device(fake, given) == expected
+    assert loaded_cross_encoder._resolve_device(fake, given) == expected
 
 
 def test_classifier(models):
@@ -468,6 +554,30 @@ def test_exported_weights_agree_with_onnxruntime(exported, source):
     assert np.unique(ours.argmax(axis=1)).size == 3
     assert same >= 0.95, f"same label {same:.4f}, mean difference {difference:.4f}"
     assert difference <= 0.04
+
+
+@pytest.mark.slow
+def test_exported_weights_in_bfloat16(exported):
+    pairs = made_pairs(60)
+    exact = CrossEncoderScorer(exported, "cpu").score(pairs).probabilities
+    coarse = CrossEncoderScorer(exported, "cpu", precision="bfloat16").score(pairs).probabilities
+    assert np.abs(exact - coarse).max() <= 0.03
+    assert (exact.argmax(axis=1) == coarse.argmax(axis=1)).mean() >= 0.95
+
+
+@pytest.mark.slow
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-3), ("bfloat16", 0.03)])
+def test_exported_weights_on_cuda(exported, precision, tolerance):
+    pairs = made_pairs(500)
+    exact = CrossEncoderScorer(exported, "cpu").score(pairs).probabilities
+    for batch_size in (None, 7):
+        scorer = CrossEncoderScorer(exported, "cuda", batch_size, precision=precision)
+        found = scorer.score(pairs).probabilities
+        assert np.abs(exact - found).max() <= tolerance
+        same = (exact.argmax(axis=1) == found.argmax(axis=1)).mean()
+        assert same == 1.0 if precision == "float32" else same >= 0.95
 
 
 @pytest.mark.slow

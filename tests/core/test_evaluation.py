@@ -9,6 +9,7 @@ import io
 import json
 import random
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -88,6 +89,27 @@ class TestRead:
         assert first.context == documents
         assert second.context == "[1] is a citation, not a list"
 
+    @pytest.mark.parametrize("indent", [None, 2])
+    @pytest.mark.parametrize("claims", [[], [{"text": "Cats sleep.", "label": 0}]])
+    def test_lists_in_csv_are_json(self, tmp_path, indent, claims):
+        row = {
+            **ANSWER,
+            "context": json.dumps(["One.", "Two."], indent=indent),
+            "claims": json.dumps(claims, indent=indent),
+        }
+        with (tmp_path / "d.csv").open("w", encoding="utf-8", newline="") as out:
+            writer = csv.DictWriter(out, list(row))
+            writer.writeheader()
+            writer.writerow(row)
+        (read,) = read_dataset(tmp_path / "d.csv").rows
+        assert read.text == "One.\nTwo."
+        assert read.claims == tuple((claim["text"], False) for claim in claims)
+
+    @pytest.mark.parametrize("text", ["[1] Cats sleep.", "[1, 2]", "[", "['One.']"])
+    def test_a_context_that_only_looks_like_a_list_is_a_text(self, text):
+        (row,) = read_dataset([("1", {**ANSWER, "context": text})]).rows
+        assert row.text == text
+
     @pytest.mark.parametrize("label", [1, True, 1.0, "1", "1.0", "true", "TRUE", " 1 "])
     def test_labels_that_are_one(self, label):
         assert read_dataset([("row 1", {**ANSWER, "label": label})]).rows[0].label is True
@@ -139,9 +161,11 @@ class TestRead:
             ({**ANSWER, "response": 5}, '"response" must be a text'),
             ({**ANSWER, "context": 5}, "context must be"),
             ({**ANSWER, "context": [{"no": "text"}]}, "no 'text'"),
-            ({**ANSWER, "language": "klingon"}, "klingon"),
+            ({**ANSWER, "language": "klingon"}, "line 3: .*klingon"),
+            ({**ANSWER, "language": 5}, "line 3: .*5"),
             ({**ANSWER, "prompt": 5}, "question must be a text"),
             ({**ANSWER, "claims": "x"}, "claims must be a list"),
+            ({**ANSWER, "claims": "5"}, "claims must be a list"),
             ({**ANSWER, "claims": [{"text": "x"}]}, "claim has no label"),
             ({**ANSWER, "claims": [{"text": "x", "label": "perhaps"}]}, "label must be"),
             ({**ANSWER, "claims": ["x"]}, "a claim must be"),
@@ -310,6 +334,9 @@ class TestMeasures:
         low, high = wilson_interval(8, 10)  # 0.4902, 0.9433: Wilson's own formula by hand
         assert (round(low, 4), round(high, 4)) == (0.4902, 0.9433)
         assert wilson_interval(0, 10)[0] == pytest.approx(0)
+        for total in range(1, 200):
+            assert wilson_interval(0, total)[0] >= 0.0
+            assert wilson_interval(total, total)[1] <= 1.0
 
 
 def says(verdicts, threshold=0.5):
@@ -585,6 +612,13 @@ class TestShown:
             assert file.parent == tmp_path / "deep" / "plots"
             assert file.read_bytes().startswith(b"\x89PNG")
         assert save_plots(evaluation, tmp_path)[0].name == "separable.png"
+
+    def test_a_name_is_no_formula(self, evaluation):
+        report = replace(
+            evaluation.reports[0],
+            dataset=replace(evaluation.reports[0].dataset, name=r"$\frac$ and $5"),
+        )
+        assert plot(report, 0.5).startswith(b"\x89PNG")
 
     def test_sets_of_the_same_name_have_files_of_their_own(self, evaluation, tmp_path):
         twice = type(evaluation)((evaluation.reports[0],) * 2, "m", 0.5, "x")

@@ -288,6 +288,11 @@ class TestCorpus:
             ("c.jsonl row 2", "Four.\n\nFive."),
         ]
 
+    def test_lists_in_csv_are_json(self, tmp_path):
+        (tmp_path / "a.csv").write_text('context\n"[""Four."", ""Five.""]"\n', encoding="utf-8")
+        (found,) = read_corpus([tmp_path / "a.csv"])
+        assert found.text == "Four.\n\nFive."
+
     @pytest.mark.parametrize(
         ("name", "content", "message"),
         [

@@ -193,6 +193,20 @@ message: "No."
         for source in (text, path, str(path)):
             assert GatingPolicy.from_json(source) == self.POLICY
 
+    @pytest.mark.parametrize("form", ["json", "yaml"])
+    def test_a_byte_order_mark_is_skipped(self, tmp_path, form):
+        if form == "yaml":
+            pytest.importorskip("yaml", exc_type=ImportError)
+        path = tmp_path / "policy"
+        path.write_text('{"tau_star": 0.5}', encoding="utf-8-sig")
+        assert getattr(GatingPolicy, f"from_{form}")(path).tau_star == 0.5
+
+    def test_a_file_that_is_not_utf8_is_named(self, tmp_path):
+        path = tmp_path / "policy.json"
+        path.write_bytes(b"\xff\xfe{}")
+        with pytest.raises(ValueError, match=r"policy\.json is not JSON"):
+            GatingPolicy.from_json(path)
+
     def test_from_dict_and_back(self):
         assert GatingPolicy.from_dict(self.POLICY.to_dict()) == self.POLICY
         assert GatingPolicy.from_dict({}) == GatingPolicy()

@@ -66,6 +66,7 @@ class TestOrder:
         assert texts(ranking) == [NEW, OLD]
         assert texts(rank([OLD, NEW], scores=[None, 0.1])) == [NEW, OLD]
         assert texts(rank([OLD, NEW], scores=[None, None])) == [OLD, NEW]
+        assert texts(rank([OLD, NEW], scores=[float("nan"), 0.1])) == [NEW, OLD]
         by_score = rank([NEW, OTHER, AGREES], scores=[0.1, 0.9, 0.5], penalty_weight=0.0)
         assert texts(by_score) == [OTHER, AGREES, NEW]
 

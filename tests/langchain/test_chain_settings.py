@@ -114,6 +114,17 @@ def test_a_vector_stores_retriever_returns_more(store, kwargs, count):
     assert retriever.search_kwargs == kwargs
 
 
+def test_without_search_arguments_the_stores_count_is_multiplied(store):
+    class Own(BaseRetriever):
+        vectorstore: Any
+        search_kwargs: dict[str, Any] | None = None
+
+        def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+            return self.vectorstore.similarity_search(query, **(self.search_kwargs or {}))
+
+    assert found(Own(vectorstore=store)) == 8
+
+
 def test_other_search_arguments_stay(store):
     retriever = store.as_retriever(
         search_kwargs={"k": 3, "filter": lambda d: "1" in d.page_content}
@@ -159,7 +170,11 @@ def test_what_has_no_count_is_left_alone():
         def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
             return []
 
+    class Optional(Plain):
+        search_kwargs: dict[str, Any] | None = None
+
     assert changed_chain(Plain(), {}, TWICE) is None
+    assert changed_chain(Optional(), {}, TWICE) is None
     unknown = Counting.model_construct(k="many")
     assert changed_chain(unknown, {}, TWICE) is None
     assert changed_chain(RunnablePassthrough(), {}, TWICE) is None

@@ -339,6 +339,21 @@ class TestDecision:
         assert caught.value.result.gate.abstained
         assert len(receipts) == 1
 
+    @every_way
+    def test_an_exception_from_within_the_chain_is_not_replaced(self, make_governor, receipts, how):
+        inner = HallucinationError(
+            Validator(classifier=FakeClassifier(verdict)).validate("Never.", [NEW])
+        )
+
+        def raises(value):
+            raise inner
+
+        chain = make_governor().govern(RunnableLambda(raises))
+        with pytest.raises(HallucinationError) as caught:
+            run(chain, {"question": QUERY, "context": [NEW]}, how)
+        assert caught.value is inner
+        assert receipts == []
+
     def test_the_guards_threshold_counts(self, make_chain, receipts):
         policy = GatingPolicy(abstain_if=("score > threshold",))
         engine = Validator(classifier=FakeClassifier(verdict), policy=policy)

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RayEngine"]
 
-BLOCK_BYTES = 64 << 10
-"""Bytes of the blocks that rows are read into: small ones, so that no actor waits for its first."""
-READ_ROWS = 16
+BLOCK_BYTES = 1
+"""Bytes from which Ray closes a block: each chunk is one, so that no actor waits for its next."""
 STORE_BYTES = 256 << 20
 """Shared memory of a cluster that is started for the run; rows only pass through it."""
 
@@ -88,11 +87,10 @@ class RayEngine:
                 for block in dataset.iter_batches(
                     batch_size=None, batch_format="numpy", prefetch_batches=0
                 ):
-                    found = [pickle.loads(outcome) for outcome in block["outcome"]]
-                    failed = next((item for item in found if isinstance(item, Exception)), None)
-                    if failed is not None:
-                        raise failed
-                    yield found
+                    for found in map(pickle.loads, block["outcomes"]):
+                        if isinstance(found, Exception):
+                            raise found
+                        yield found
             except ray.exceptions.RayError as error:
                 raise CacoError(f"Ray: {error}") from error
 
@@ -100,14 +98,15 @@ class RayEngine:
         self, ray: ModuleType, rows: Rows, validator: BatchValidator, check: Checker
     ) -> Any:  # noqa: ANN401 (a ray.data.Dataset)
         here = {"ray.io/node-id": ray.get_runtime_context().get_node_id()}
-        source = ray.data.from_items([{"rows": ray.cloudpickle.dumps(rows)}], override_num_blocks=1)
+        task = ray.cloudpickle.dumps((rows, self.chunk_rows))
+        source = ray.data.from_items([{"task": task}], override_num_blocks=1)
         read = source.map_batches(
             _read, batch_size=None, batch_format="numpy", num_cpus=0, label_selector=here
         )
         return read.map_batches(
             _Actor,
             fn_constructor_kwargs={"work": ray.cloudpickle.dumps((validator, check))},
-            batch_size=self.chunk_rows,
+            batch_size=1,
             batch_format="numpy",
             compute=ray.data.ActorPoolStrategy(size=self.actors),
             num_cpus=self.cpus_per_actor,
@@ -171,19 +170,22 @@ def _settings(ray: ModuleType) -> Iterator[None]:
 
 
 def _read(batch: Mapping[str, Any]) -> Iterator[dict[str, list[bytes]]]:
-    """Yield the rows that the one cell of a batch describes; at the end, what broke them off."""
-    rows: Rows = pickle.loads(batch["rows"][0])
+    """Yield the chunks of the rows that the one cell of a batch describes, a chunk a cell.
+
+    The last one is what broke the rows off, if something did.
+    """
+    rows, chunk_rows = pickle.loads(batch["task"][0])
     try:
-        for group in chunks(rows(), READ_ROWS):
-            yield {"row": [pickle.dumps(row) for row in group]}
+        for chunk in chunks(rows(), chunk_rows):
+            yield {"chunk": [pickle.dumps(chunk)]}
     except (CacoError, OSError, ValueError) as error:
-        yield {"row": [pickle.dumps(error)]}
+        yield {"chunk": [pickle.dumps(error)]}
 
 
 class _Actor:
     """Checks chunks in a process of its own; the model is loaded at the first.
 
-    An error that concerns all rows stands for an outcome: raised here, it would reach the user as
+    An error that concerns all rows stands for the outcomes: raised here, it would reach the user as
     Ray's account of it.
 
     Args:
@@ -194,13 +196,14 @@ class _Actor:
         self._validator, self._check = pickle.loads(work)
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[bytes]]:
-        items = [pickle.loads(row) for row in batch["row"]]
-        rows = [item for item in items if isinstance(item, Row)]
-        found: list[Outcome | Exception] = []
+        found = [self._checked(pickle.loads(chunk)) for chunk in batch["chunk"]]
+        return {"outcomes": [pickle.dumps(outcomes) for outcomes in found]}
+
+    def _checked(self, chunk: list[Row] | Exception) -> list[Outcome] | Exception:
+        if isinstance(chunk, Exception):
+            return chunk
         try:
-            for chunk in chunks(rows, max(1, len(rows))):
-                found += self._check(self._validator, chunk)
+            found: list[Outcome] = self._check(self._validator, chunk)
         except CacoError as error:
-            found.append(error)
-        found += [item for item in items if isinstance(item, Exception)]
-        return {"outcome": [pickle.dumps(item) for item in found]}
+            return error
+        return found

@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 __all__ = ["Calibration"]
 
+_EXP_LIMIT = 700.0
+"""Below where `math.exp` overflows (709.8)."""
+
 
 class Calibration(NamedTuple):
     """Logistic head over the best premise's P(entailment) and the words that no document has.
@@ -38,4 +41,5 @@ class Calibration(NamedTuple):
             return entailment
         clipped = min(max(entailment, 1e-6), 1 - 1e-6)
         logit = self.scale * math.log(clipped / (1 - clipped)) + self.bias
-        return 1 / (1 + math.exp(-logit + self.unseen * math.log1p(unseen_words)))
+        against = -logit + self.unseen * math.log1p(unseen_words)
+        return 1 / (1 + math.exp(min(against, _EXP_LIMIT)))

@@ -14,7 +14,7 @@ from caco.cli.base import EXIT_PASSED, Command
 from caco.cli.terminal import Terminal
 
 if TYPE_CHECKING:
-    from caco.evaluation import Evaluation, MutationReport, Table, Validators
+    from caco.evaluation import Dataset, Evaluation, MutationReport, Table, Validators
     from caco.gate import GatingPolicy
     from caco.validator import Validator
 
@@ -125,7 +125,6 @@ def _evaluate(options: Namespace, terminal: Terminal) -> None:
         gate_table,
         read_dataset,
         save_plots,
-        take,
         tune_threshold,
     )
     from caco.evaluation.threshold import check_target
@@ -133,10 +132,7 @@ def _evaluate(options: Namespace, terminal: Terminal) -> None:
     policy = _policy(options.policy) if options.policy else None
     if options.tune:
         check_target(*options.tune)  # now, not after everything has been judged
-    with_prompt = not options.without_prompt
-    datasets = [
-        take(read_dataset(file, with_prompt=with_prompt), options.limit) for file in options.files
-    ]
+    datasets = _datasets(options)
     validators = _validators(options)
     evaluation = evaluate(
         datasets,
@@ -147,10 +143,15 @@ def _evaluate(options: Namespace, terminal: Terminal) -> None:
     )
     data: dict[str, Any] = evaluation.to_dict()
     tables = list(evaluation_tables(evaluation))
+    untuned = None
     if options.tune:
-        tuning = tune_threshold(*_pooled(evaluation), *options.tune)
-        data["tuning"] = tuning.to_dict()
-        tables.append(tuning.table())
+        try:
+            tuning = tune_threshold(*_pooled(evaluation), *options.tune)
+        except ValueError as error:  # Too few rows, say; told after what was measured.
+            untuned = error
+        else:
+            data["tuning"] = tuning.to_dict()
+            tables.append(tuning.table())
     if policy is not None:
         gated = [
             gate_report(report, validators, policy, _show_progress)
@@ -168,6 +169,20 @@ def _evaluate(options: Namespace, terminal: Terminal) -> None:
     if options.plots:
         save_plots(evaluation, options.plots)
     _write_page(options, tables, evaluation)
+    if untuned is not None:
+        raise untuned
+
+
+def _datasets(options: Namespace) -> list[Dataset]:
+    from caco.evaluation import read_dataset, take
+
+    with_prompt = not options.without_prompt
+    datasets = [
+        take(read_dataset(file, with_prompt=with_prompt), options.limit) for file in options.files
+    ]
+    if options.policy and all(dataset.kind == "pairs" for dataset in datasets):
+        raise ValueError("a policy decides on answers; the files hold only pairs of sentences")
+    return datasets
 
 
 def _pooled(evaluation: Evaluation) -> tuple[list[float], list[bool]]:
@@ -208,7 +223,8 @@ def _show_progress(name: str, done: int, total: int) -> None:
     # On a terminal only: a log file would hold one line for each step.
     if sys.stderr is not None and sys.stderr.isatty():
         end = "\n" if done == total else ""
-        sys.stderr.write(f"\r{name}: {done} of {total}{end}")
+        shown = "".join(char if char.isprintable() else "?" for char in name)
+        sys.stderr.write(f"\r{shown}: {done} of {total}{end}")
         sys.stderr.flush()
 
 

@@ -199,7 +199,7 @@ def wilson_interval(right: int, total: int) -> tuple[float, float]:
     middle = (share + z * z / (2 * total)) / (1 + z * z / total)
     half = z / (1 + z * z / total)
     half *= (share * (1 - share) / total + z * z / (4 * total * total)) ** 0.5
-    return middle - half, middle + half
+    return max(middle - half, 0.0), min(middle + half, 1.0)  # rounding may leave [0, 1]
 
 
 def _arrays(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from caco.batch.columns import unpacked
 from caco.evaluation.judging import Judgement, Progress, Validators, judge
 from caco.evaluation.measures import wilson_interval
 from caco.evaluation.mutation import KINDS, SUPPORTED_KINDS, Mutant, mutants
@@ -230,7 +231,7 @@ def _text_of(place: str, data: Record) -> str:
     for column in _TEXT_COLUMNS:
         if column in data:
             try:
-                return joined_text(as_documents(data[column]))
-            except TypeError as error:
+                return joined_text(as_documents(unpacked(data[column])))
+            except (TypeError, ValueError) as error:
                 raise ValueError(f"{place}: {error}") from error
     raise ValueError(f"{place} has none of {', '.join(_TEXT_COLUMNS)}")

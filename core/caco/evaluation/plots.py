@@ -41,7 +41,8 @@ def plot(report: DatasetReport, threshold: float) -> bytes:
     figure = Figure(figsize=(13, 4), layout="constrained")
     canvas = FigureCanvasAgg(figure)
     left, middle, right = figure.subplots(1, 3)
-    figure.suptitle(f"{report.dataset.name}: {report.judged} of {len(report.dataset.rows)} rows")
+    title = f"{report.dataset.name}: {report.judged} of {len(report.dataset.rows)} rows"
+    figure.suptitle(title, parse_math=False)  # a "$" in a file's name is no formula
     _draw_reliability(report, left)
     _draw_curve(report, middle)
     _draw_histogram(report, threshold, right)

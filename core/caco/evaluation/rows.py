@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from caco.batch.columns import unpacked
 from caco.evaluation.records import Record, read_records
 from caco.evidence import Context, as_documents
 from caco.models import Labels
@@ -162,7 +163,10 @@ def _row(place: str, data: Record, *, with_prompt: bool) -> Row:
         raise ValueError(f'{place} has no "label"')
     # Where a table has no value, CSV has an empty text.
     language = data.get("language") or data.get("lang") or None
-    language = None if language is None else resolve_language(language)
+    try:
+        language = None if language is None else resolve_language(language)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from error
     if "premise" in data and "hypothesis" in data:
         gold = str(data["label"]).strip().lower().replace("-", "_")
         if gold not in _CLASSES:
@@ -194,22 +198,12 @@ def _text(place: str, data: Record, key: str) -> str:
 
 
 def _context(place: str, value: Any) -> Context:  # noqa: ANN401 (checked here)
-    value = _unpacked(value)
+    value = unpacked(value)
     try:
         as_documents(value)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{place}: {error}") from error
     return value  # type: ignore[no-any-return]
-
-
-def _unpacked(value: Any) -> Any:  # noqa: ANN401 (whatever JSON holds)
-    """Return the list that a text spells out as JSON; anything else as it is."""
-    if not isinstance(value, str) or not value.startswith(("[{", '["')):
-        return value
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return value
 
 
 def _label(place: str, value: object) -> bool:
@@ -224,7 +218,11 @@ def _label(place: str, value: object) -> bool:
 
 
 def _claims(place: str, value: object) -> tuple[tuple[str, bool], ...]:
-    value = _unpacked(value)
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{place}: claims must be a list, not {value!r}") from error
     if value is None:
         return ()
     if isinstance(value, str) or not isinstance(value, Sequence):
