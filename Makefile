@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INPUTS := pyproject.toml constraints.txt
 # What the checks need: linting and testing an adapter takes its framework.
-EXTRAS := dev,torch,agents,langchain,llamaindex,service,eval
+EXTRAS := dev,torch,agents,langchain,llamaindex,service,eval,batch,ray
 
 .PHONY: help demo test test-slow test-lowest coverage lint format bench clean
 .DEFAULT_GOAL := help
