@@ -81,7 +81,9 @@ def main() -> None:
     repeats = parser.parse_args().repeats
     measure(2, 1_000_000)
     print("Time by that of the new sentence alone, median and 90th percentile of", repeats)
-    print(f"{'sentences before':18s}{'alone':>10s}{'retried':>16s}{'streamed':>16s}{'finished':>16s}")
+    print(
+        f"{'sentences before':18s}{'alone':>10s}{'retried':>16s}{'streamed':>16s}{'finished':>16s}"
+    )
     for length in LENGTHS:
         measured = [measure(length, seed) for seed in range(repeats)]
         alone = statistics.median(times["alone"] for times in measured)
