@@ -32,7 +32,7 @@ from caco.models import (
 )
 from caco.signals import detect_signals
 from caco.summary import summarise
-from caco.tension import CTS, tension_of
+from caco.tension import CTS, cts, tension_of
 from caco.text import resolve_language
 
 __all__ = ["OnMissingContext", "Validator"]
@@ -250,10 +250,15 @@ class Validator:
     def tension(self, result: ValidationResult, context: Context) -> CTS:
         """Return the tension of an answer that was checked, in the model form.
 
+        Where there was nothing to read, all that the answer claims counts as unsupported.
+
         Args:
             result: The check.
             context: The documents it was checked against.
         """
+        if result.coverage.claims_total and not result.coverage.claims_checked:
+            # Its claims were never verified, so that the result does not hold them.
+            return cts(result.response, context, classifier=self.classifier, language=self.language)
         return tension_of(
             result.response, context, result.claims, self.classifier, language=self.language
         )

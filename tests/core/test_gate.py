@@ -16,6 +16,7 @@ from caco.models import ClaimResult, Coverage, Decision, Labels, Status, Validat
 from caco.tension import CTS, DEFAULT_WEIGHTS, Parts
 from caco.testing import FakeClassifier
 from caco.tuning import tune_tau_star
+from caco.validator import Validator
 
 YES, NO, AGAINST = (
     Labels.VALUE_ENTAILMENT,
@@ -397,3 +398,14 @@ class TestTuning:
     def test_what_cannot_be(self, values, labels, targets, reason):
         with pytest.raises(ValueError, match=reason):
             tune_tau_star(values, labels, **targets)
+
+
+def test_an_answer_without_documents_is_in_tension() -> None:
+    policy = GatingPolicy(tau_star=0.05, abstain_if=("CTS > tau_star",))
+    validator = Validator(policy=policy)
+    answer = "The bridge opened in 1932. It cost 4 million crowns."
+    unread = validator.validate(answer, "")
+    assert unread.gate is not None and unread.gate.abstained
+    assert validator.tension(unread, "").contradiction["H_halluc"] == 1.0
+    greeting = validator.validate("Hello!", "The bridge opened in 1932.")
+    assert greeting.gate is not None and not greeting.gate.abstained

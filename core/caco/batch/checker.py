@@ -217,14 +217,6 @@ class BatchValidator:
     def _found(self, answer: Answer, result: ValidationResult) -> dict[str, Any]:
         if self.tension == "heuristic":
             value = cts(answer.response, answer.documents, mode="heuristic").value
-        elif result.status is Status.NO_CONTEXT:
-            # Such a result has no claims to judge by; its tension would be that of a greeting.
-            value = cts(
-                answer.response,
-                answer.documents,
-                classifier=self.validator.classifier,
-                language=self.validator.language,
-            ).value
         else:
             value = self.validator.tension(result, answer.documents).value
         return {
