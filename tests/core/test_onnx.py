@@ -151,6 +151,35 @@ def test_never_more_runs_at_a_time_than_threads(scorer, monkeypatch):
     assert 1 <= most <= 2
 
 
+def test_a_text_is_tokenised_once_however_many_pairs_it_is_in(monkeypatch):
+    scorer = OnnxScorer(threads=1)
+    model = scorer._loaded()
+    seen = []
+    encode = model._encode
+    monkeypatch.setattr(model, "_encode", lambda text: seen.append(text) or encode(text))
+    scorer.score([("A cat sat.", "A cat."), ("A cat sat.", "A dog."), ("It rained.", "A cat.")])
+    assert sorted(seen) == ["A cat sat.", "A cat.", "A dog.", "It rained."]
+
+
+def test_long_pairs_run_first(monkeypatch):
+    scorer = OnnxScorer(threads=1)
+    model = scorer._loaded()
+    lengths = []
+    run = model._run
+    monkeypatch.setattr(model, "_run", lambda row: lengths.append(len(row)) or run(row))
+    scorer.score([("A cat sat on the mat. " * n, "A cat.") for n in (2, 9, 1, 5)])
+    assert lengths == sorted(lengths, reverse=True)
+    assert len(set(lengths)) == 4
+
+
+def test_a_relative_folder_stays_the_one_it_was(monkeypatch, tmp_path, scorer):
+    monkeypatch.chdir(MODEL_FOLDER.parent)
+    relative = OnnxScorer(MODEL_FOLDER.name, threads=2)
+    assert relative._loaded() is scorer._loaded()
+    monkeypatch.chdir(tmp_path)
+    assert relative._loaded() is scorer._loaded()
+
+
 def test_an_error_in_a_run_surfaces(scorer, monkeypatch):
     def fail(row):
         raise MemoryError("no room")

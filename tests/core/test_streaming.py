@@ -73,3 +73,32 @@ def test_old_claims_are_not_verified_again() -> None:
     fresh = validator.classifier.scorer.cache_info()
     assert fresh.hits == 0
     assert fresh.misses > scored
+
+
+@pytest.mark.parametrize("language", ["english", "portuguese"])
+def test_an_answer_that_grew_costs_what_its_new_sentence_costs(language: str) -> None:
+    new = "The ferry pier of Colby is open on Sundays."
+    alone = caco.Validator(language=language)
+    alone.validate(new, DOCUMENTS)
+    validator = caco.Validator(language=language)
+    old = " ".join(ANSWER.split("\n")[0].split()) + " The pier is made of wood."
+    validator.validate(old, DOCUMENTS)
+    before = validator.classifier.scorer.cache_info()
+    grown = validator.validate(f"{old} {new}", DOCUMENTS)
+    after = validator.classifier.scorer.cache_info()
+    assert after.misses - before.misses == alone.classifier.scorer.cache_info().misses > 0
+    assert after.hits > before.hits
+    assert grown == caco.Validator(language=language).validate(f"{old} {new}", DOCUMENTS)
+
+
+def test_finishing_a_stream_scores_only_its_last_claim() -> None:
+    validator = caco.Validator()
+    stream = StreamingValidator(validator, DOCUMENTS)
+    stream.feed("The tram depot in Brask was built in 1912. It holds sixty trams! The fer")
+    assert stream.feed("ry pier of Colby is closed on Mondays.") == ()
+    before = validator.classifier.scorer.cache_info().misses
+    stream.finish()
+    assert validator.classifier.scorer.cache_info().misses == before  # it stands there verbatim
+    stream.feed(" It was painted blue.")
+    stream.finish()
+    assert validator.classifier.scorer.cache_info().misses > before
