@@ -20,7 +20,7 @@ ADAPTERS = ("langchain_caco", "llamaindex_caco")
 # Top-level modules and packages of caco, from what imports nothing to what may import everything.
 ROWS = (
     ("models", "errors"),
-    ("phrases", "typography", "summary", "settings"),
+    ("phrases", "typography", "summary", "settings", "stems"),
     ("blocks", "sentences", "checkworthy"),
     ("text", "figures", "roles", "quantifiers", "counts", "conditions"),
     ("extractor", "evidence", "search", "config"),

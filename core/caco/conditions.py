@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
+from caco.stems import long_beginnings
+
 __all__ = ["only_conditional"]
 
-_STEM = 5
-_SHORT = 4
 _LEAST_STEMS = 2
 _CONDITION = re.compile(
     r"\b(?:if|unless|provided(?:\s+that)?|assuming(?:\s+that)?|on\s+condition\s+that|caso|se|desde\s+que"
@@ -23,7 +23,6 @@ _CONDITIONAL_CLAIM = re.compile(
     r"|contanto\s+que|pode|poderá|poderia|talvez)\b",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"[^\W\d_]+")
 
 
 def only_conditional(claim: str, evidence: str) -> bool:
@@ -39,14 +38,10 @@ def only_conditional(claim: str, evidence: str) -> bool:
     """
     if _CONDITIONAL_CLAIM.search(claim):
         return False
-    said = _stems(claim)
-    apart = _stems(_CONDITION.sub(" ", evidence))
+    said = long_beginnings(claim)
+    apart = long_beginnings(_CONDITION.sub(" ", evidence))
     for match in _CONDITION.finditer(evidence):
-        stems = _stems(match["clause"])
+        stems = long_beginnings(match["clause"])
         if len(stems) >= _LEAST_STEMS and stems <= said and not stems <= apart:
             return True
     return False
-
-
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(word[:_STEM] for word in _WORD.findall(text.lower()) if len(word) > _SHORT)

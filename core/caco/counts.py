@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from caco.stems import beginning
+
 __all__ = ["with_counts"]
 
-_STEM = 5
 _NUMBERS = {
     word: value
     for value, words in (
@@ -48,12 +49,12 @@ def with_counts(claim: str, premise: str) -> str:
         "The committee approved the two projects Aurora and Ipê."; the premise as it is where the
         claim gives no number, another one, or one of other things.
     """
-    said = {match["noun"].lower()[:_STEM]: match["number"] for match in _SAID.finditer(claim)}
+    said = {beginning(match["noun"]): match["number"] for match in _SAID.finditer(claim)}
     if not said:
         return premise
 
     def counted(match: re.Match[str]) -> str:
-        number = said.get(match["noun"].lower()[:_STEM], "").lower()
+        number = said.get(beginning(match["noun"]), "").lower()
         names = _BETWEEN_NAMES.split(match["names"])
         return f"{number} {match[0]}" if _NUMBERS.get(number) == len(names) else match[0]
 

@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache
 
 from caco.figures import find_figures
 from caco.models import Claim, Document
+from caco.stems import STEM_LENGTH
 from caco.text import Segment, normalise, segments
 
 __all__ = [
@@ -36,7 +37,6 @@ Context = str | Document | Mapping[str, object] | Sequence[object] | None
 _SKIPPED_KINDS = frozenset({"table_header", "table_rule"})
 _WORD = re.compile(r"[^\W_]+(?:[-'][^\W_]+)*")
 _ANY_WORD = re.compile(r"\w+")
-_STEM_LENGTH = 5
 _CANDIDATES = 64
 _CLOSEST = 3
 _NEAR = 0.75
@@ -149,13 +149,12 @@ def content_words(text: str) -> frozenset[str]:
     """
     words = (word for word in _WORD.findall(text.casefold()))
     return frozenset(
-        word if any(map(str.isdigit, word)) else word[:_STEM_LENGTH]
+        word if any(map(str.isdigit, word)) else word[:STEM_LENGTH]
         for word in words
         if word not in _STOP_WORDS
     )
 
 
-@lru_cache(maxsize=8192)
 def language_of(text: str) -> str | None:
     """Return the language that most of a text's function words are of; None if they say nothing."""
     words = _WORD.findall(text.casefold())
@@ -272,11 +271,10 @@ class Corpus:
         is not held against it, and it has none.
         """
         reading = normalise(claim.text).text
-        spoken = language_of(reading)
-        if spoken is not None and not self._languages & {spoken, None}:
-            return []
         words = dict.fromkeys(_ANY_WORD.findall(reading.casefold()))
-        return [word for word in words if word not in self._vocabulary]
+        unseen = [word for word in words if word not in self._vocabulary]
+        spoken = language_of(reading) if unseen else None
+        return unseen if spoken is None or self._languages & {spoken, None} else []
 
     @cached_property
     def _by_reading(self) -> dict[str, list[int]]:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from caco.stems import beginning, long_beginnings
+
 __all__ = ["Overreach", "overreach"]
 
-_STEM = 5
 _LEAST_SHARED = 0.6
 """Share of the claim's other long words that the document's sentence must hold."""
-_SHORT = 4
 
 _NOUN = r"(?:(?:the|its|their|our|os|as|seus|suas|nossos|nossas)\s+)?(?P<noun>[^\W\d_]{3,})"
 _ALL = re.compile(
@@ -31,7 +31,6 @@ _PART = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
-_WORD = re.compile(r"[^\W\d_]+")
 
 
 @dataclass(frozen=True)
@@ -61,24 +60,16 @@ def overreach(claim: str, evidence: str) -> Overreach | None:
     said = _ALL.search(claim)
     if said is None or _PART.search(claim):
         return None
-    noun = _stem(said["noun"])
-    if any(_stem(other["noun"]) == noun for other in _ALL.finditer(evidence)):
+    noun = beginning(said["noun"])
+    if any(beginning(other["noun"]) == noun for other in _ALL.finditer(evidence)):
         return None
-    about = _stems(claim[: said.start()] + claim[said.end() :]) - {noun}
+    about = long_beginnings(claim[: said.start()] + claim[said.end() :]) - {noun}
     if not about:
         return None
     for sentence in _SENTENCE_END.split(evidence):
         part = _PART.search(sentence)
-        if part is None or _stem(part["noun"]) != noun:
+        if part is None or beginning(part["noun"]) != noun:
             continue
-        if len(about & _stems(sentence)) >= _LEAST_SHARED * len(about):
+        if len(about & long_beginnings(sentence)) >= _LEAST_SHARED * len(about):
             return Overreach(said[0], sentence.strip())
     return None
-
-
-def _stem(word: str) -> str:
-    return word.lower()[:_STEM]
-
-
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(_stem(word) for word in _WORD.findall(text) if len(word) > _SHORT)
