@@ -11,16 +11,19 @@ from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from caco.gate import ACTIONS, GatingPolicy
+from caco.gate import (
+    INCREASE_RETRIEVAL_WEIGHT,
+    LOWER_TEMPERATURE,
+    GatingPolicy,
+    actions_wanted,
+    check_handlers,
+)
 from caco.models import ValidationResult
 from langchain_caco.chain_settings import Change, MoreDocuments, Temperature, changed_chain
-from langchain_caco.gating import ASK_FOR_SOURCE
 
 __all__ = ["ActionHandler", "Actions", "Adjustment", "NextAttempt", "Plan"]
 
 logger = logging.getLogger(__name__)
-
-_, _MORE, _COLDER = ACTIONS
 
 
 @dataclass(frozen=True)
@@ -57,8 +60,10 @@ class Adjustment:
     @property
     def changes(self) -> list[tuple[str, Change]]:
         """What is to be changed in the chain, by the action that asks for it."""
-        more: list[tuple[str, Change]] = [(_MORE, MoreDocuments(int(2**self.doublings)))]
-        colder: list[tuple[str, Change]] = [(_COLDER, Temperature(0.0))]
+        more: list[tuple[str, Change]] = [
+            (INCREASE_RETRIEVAL_WEIGHT, MoreDocuments(int(2**self.doublings)))
+        ]
+        colder: list[tuple[str, Change]] = [(LOWER_TEMPERATURE, Temperature(0.0))]
         return (more if self.doublings else []) + (colder if self.is_cold else [])
 
 
@@ -109,15 +114,7 @@ class Actions:
             ValueError: It never does, or the action is not a handler's to carry out.
             TypeError: A handler is not callable.
         """
-        for name, handler in (self.handlers or {}).items():
-            known = policy.on_abstain if policy is not None else ()
-            if name not in known or name == ASK_FOR_SOURCE:
-                raise ValueError(
-                    f"on_action has {name!r}; the guard's policy asks for "
-                    f"{[action for action in known if action != ASK_FOR_SOURCE]}"
-                )
-            if not callable(handler):
-                raise TypeError(f"on_action[{name!r}] must be callable, not {handler!r}")
+        check_handlers(self.handlers or {}, policy, "the guard's policy")
 
     def count(self, value: Any) -> int:
         """Return how many documents an input says to retrieve.
@@ -143,11 +140,13 @@ class Actions:
         Raises:
             TypeError: A handler returned something else than a `NextAttempt` or None.
         """
-        wanted = result.gate.actions if result.gate is not None else ()
-        asked = [action for action in wanted if action != ASK_FOR_SOURCE]
+        asked = actions_wanted(result)
         handlers = self.handlers or {}
         own = [name for name in asked if name not in handlers]
-        adjustment = Adjustment(before.doublings + (_MORE in own), before.is_cold or _COLDER in own)
+        adjustment = Adjustment(
+            before.doublings + (INCREASE_RETRIEVAL_WEIGHT in own),
+            before.is_cold or LOWER_TEMPERATURE in own,
+        )
         plan = replace(plain, adjustment=adjustment)
         taken = set()
         for name, change in adjustment.changes:

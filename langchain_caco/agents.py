@@ -10,11 +10,11 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.messages.modifier import RemoveMessage
 
 from caco.errors import MissingContextError
+from caco.gate import attempt_of
 from caco.models import Document, Status, ValidationResult
 from caco.summary import summarise
 from langchain_caco.checking import AnswerChecker, Check
 from langchain_caco.documents import artifact_documents, to_caco_documents
-from langchain_caco.gating import attempt_of
 from langchain_caco.guard import CacoGuard
 
 __all__ = [

@@ -14,12 +14,12 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import patch_config
 
 from caco.errors import HallucinationError
+from caco.gate import ASK_FOR_SOURCE, attempt_of, rejected, withheld
 from caco.models import Attempt, ValidationResult
 from langchain_caco.actions import Actions, Plan
 from langchain_caco.capture import DocumentCapture, documents_seen
 from langchain_caco.checking import AnswerChecker
 from langchain_caco.convert import context_of, with_feedback
-from langchain_caco.gating import ASK_FOR_SOURCE, attempt_of, rejected, withheld
 from langchain_caco.rows import Row, RunManager, Verdict, aattempt, attempt
 
 __all__ = ["Batch", "Call", "Loop", "OnExhausted", "grouped"]

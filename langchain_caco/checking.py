@@ -24,7 +24,7 @@ from typing_extensions import Self
 from caco.classifier.nli import NLIClassifier
 from caco.errors import HallucinationError, MissingContextError
 from caco.extractor.llm import LLMExtractor
-from caco.gate import GatingPolicy
+from caco.gate import GatingPolicy, rejected, withheld
 from caco.models import Document, ValidationResult
 from caco.text import resolve_language
 from caco.validator import OnMissingContext, Validator
@@ -38,7 +38,7 @@ from langchain_caco.convert import (
     with_answer,
     with_result,
 )
-from langchain_caco.gating import policy_of, rejected, withheld
+from langchain_caco.gating import policy_of
 
 __all__ = ["AnswerChecker", "Check", "OnFail", "Streaming", "rejected"]
 

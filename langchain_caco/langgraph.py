@@ -10,6 +10,7 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 from pydantic import BaseModel
 
 from caco.errors import HallucinationError
+from caco.gate import attempt_of, rejected
 from caco.models import Attempt, ValidationResult
 from langchain_caco.agents import (
     averified,
@@ -24,7 +25,6 @@ from langchain_caco.agents import (
 )
 from langchain_caco.checking import AnswerChecker, Check
 from langchain_caco.convert import ANSWER_KEYS, CONTEXT_KEYS
-from langchain_caco.gating import attempt_of, rejected
 
 __all__ = ["make_validate_node", "route_on_validation"]
 

@@ -11,6 +11,7 @@ from langchain_core.tools import BaseTool
 from typing_extensions import NotRequired
 
 from caco.errors import MissingExtraError
+from caco.gate import attempt_of, rejected
 from caco.models import ValidationResult
 from caco.receipts import Sink
 from langchain_caco.agents import (
@@ -25,7 +26,6 @@ from langchain_caco.agents import (
 )
 from langchain_caco.checking import AnswerChecker, Check
 from langchain_caco.convert import question_of
-from langchain_caco.gating import attempt_of, rejected
 from langchain_caco.tool_gate import ToolGate
 
 try:

@@ -12,14 +12,19 @@ from typing import TypeVar, cast
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.bridge.pydantic import BaseModel
 
-from caco.gate import ACTIONS, GatingPolicy
+from caco.gate import (
+    INCREASE_RETRIEVAL_WEIGHT,
+    LOWER_TEMPERATURE,
+    GatingPolicy,
+    actions_wanted,
+    check_handlers,
+)
 from caco.models import ValidationResult
 
 __all__ = ["ActionHandler", "Actions", "NextAttempt"]
 
 _logger = logging.getLogger(__name__)
 
-_ASK, _MORE, _COLDER = ACTIONS
 _Copied = TypeVar("_Copied")
 
 
@@ -61,16 +66,14 @@ class Actions:
         self, policy: GatingPolicy | None, handlers: Mapping[str, ActionHandler] | None
     ) -> None:
         self._handlers = dict(handlers or {})
-        asked = [name for name in (policy.on_abstain if policy else ()) if name != _ASK]
-        for name, handler in self._handlers.items():
-            if name not in asked:
-                raise ValueError(f"on_action has {name!r}; the policy asks for {asked}")
-            if not callable(handler):
-                raise TypeError(f"on_action[{name!r}] must be callable, not {handler!r}")
+        check_handlers(self._handlers, policy)
 
     def can_find_sources(self, result: ValidationResult) -> bool:
         """Whether an action that was asked for may bring documents where there were none."""
-        return any(name == _MORE or name in self._handlers for name in _asked(result))
+        return any(
+            name == INCREASE_RETRIEVAL_WEIGHT or name in self._handlers
+            for name in actions_wanted(result)
+        )
 
     def next_attempt(self, engine: BaseQueryEngine, result: ValidationResult) -> NextAttempt:
         """Carry out what the policy asks for after an answer was withheld.
@@ -83,7 +86,7 @@ class Actions:
             TypeError: A handler returned something else than a `NextAttempt` or None.
         """
         attempt = NextAttempt(engine, result)
-        for name in _asked(result):
+        for name in actions_wanted(result):
             changed = self._carried_out(name, attempt)
             if changed is None:
                 _logger.warning(
@@ -97,18 +100,15 @@ class Actions:
         if name in self._handlers:
             return _handled(name, self._handlers[name], attempt)
         engine: BaseQueryEngine | None = None
-        if name == _MORE:
+        if name == INCREASE_RETRIEVAL_WEIGHT:
             engine = _widened(attempt.engine)
-        elif name == _COLDER:
+        elif name == LOWER_TEMPERATURE:
             engine = _cooled(attempt.engine)
         if engine is None:
             return None
-        return replace(attempt, engine=engine, retrieves=attempt.retrieves or name == _MORE)
-
-
-def _asked(result: ValidationResult) -> list[str]:
-    """The actions to be carried out before the next attempt."""
-    return [name for name in (result.gate.actions if result.gate else ()) if name != _ASK]
+        return replace(
+            attempt, engine=engine, retrieves=attempt.retrieves or name == INCREASE_RETRIEVAL_WEIGHT
+        )
 
 
 def _handled(name: str, handler: ActionHandler, attempt: NextAttempt) -> NextAttempt:

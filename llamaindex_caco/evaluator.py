@@ -16,6 +16,7 @@ from llama_index.core.evaluation import BaseEvaluator, EvaluationResult
 from llama_index.core.prompts.mixin import PromptDictType
 from llama_index.core.schema import MetadataMode
 
+from caco.gate import explained, rejected
 from caco.models import Document, Status, ValidationResult
 from caco.validator import Validator
 from llamaindex_caco.checking import Checker
@@ -28,7 +29,6 @@ from llamaindex_caco.convert import (
     said,
     source_nodes,
 )
-from llamaindex_caco.policy import explained, rejected
 
 __all__ = ["CacoEvaluationResult", "CacoEvaluator"]
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from llama_index.core.base.response.schema import PydanticResponse, Response
 
 from caco.errors import HallucinationError
-from caco.gate import GatingPolicy
+from caco.gate import GatingPolicy, rejected, withheld
 from caco.models import ValidationResult
 from caco.receipts import Receipt
 
@@ -20,10 +20,7 @@ __all__ = [
     "FailurePolicy",
     "FallbackMessage",
     "OnFail",
-    "explained",
-    "rejected",
     "verdict_metadata",
-    "withheld",
 ]
 
 OnFail = Literal["annotate", "raise", "replace", "redact"]
@@ -40,25 +37,6 @@ _FALLBACK: Mapping[str, str] = MappingProxyType(
         "portuguese": "Não encontrei uma resposta com apoio nas fontes.",
     }
 )
-
-
-def rejected(result: ValidationResult) -> bool:
-    """Whether an answer must not pass: it failed its check, or the gating policy withholds it."""
-    return result.is_hallucination or withheld(result)
-
-
-def withheld(result: ValidationResult) -> bool:
-    """Whether the gating policy withholds an answer."""
-    return result.gate is not None and result.gate.abstained
-
-
-def explained(result: ValidationResult) -> str:
-    """Return what is wrong with an answer, or its summary; never empty."""
-    if feedback := result.feedback():
-        return feedback
-    if result.gate is not None and result.gate.reason is not None:
-        return f"{result.summary} ({result.gate.reason})"
-    return result.summary
 
 
 def verdict_metadata(result: ValidationResult, receipt: Receipt | None) -> dict[str, Any]:

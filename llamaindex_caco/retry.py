@@ -21,7 +21,7 @@ from llama_index.core.prompts import BasePromptTemplate, PromptTemplate
 from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 
-from caco.gate import GatingPolicy
+from caco.gate import GatingPolicy, explained, rejected
 from caco.governance import RagCaiConfig
 from caco.models import Attempt, Status, ValidationResult
 from caco.receipts import Receipt, Sink
@@ -41,8 +41,6 @@ from llamaindex_caco.policy import (
     FailurePolicy,
     FallbackMessage,
     OnFail,
-    explained,
-    rejected,
 )
 from llamaindex_caco.query_engine import as_response
 

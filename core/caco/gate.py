@@ -7,18 +7,36 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
-from caco.models import Decision, Labels, Status, ValidationResult
+from caco.models import Attempt, Decision, Labels, Status, ValidationResult
 from caco.settings import Settings, number_in_unit_interval
 
 if TYPE_CHECKING:
     from caco.tension import CTS
 
-__all__ = ["ACTIONS", "RULES", "GatingPolicy"]
+__all__ = [
+    "ACTIONS",
+    "ASK_FOR_SOURCE",
+    "INCREASE_RETRIEVAL_WEIGHT",
+    "LOWER_TEMPERATURE",
+    "RULES",
+    "GatingPolicy",
+    "actions_wanted",
+    "attempt_of",
+    "check_handlers",
+    "explained",
+    "rejected",
+    "withheld",
+]
 
 RULES = ("no_entailment", "contradiction", "no_context", "CTS > tau_star", "score > threshold")
 """The rules that a policy may abstain by; `GatingPolicy` says what each means."""
 
-ACTIONS = ("ask_for_source", "increase_retrieval_weight", "lower_temperature")
+ASK_FOR_SOURCE = "ask_for_source"
+"""Is carried out by the policy's message in place of the last answer; no handler's to carry out."""
+INCREASE_RETRIEVAL_WEIGHT = "increase_retrieval_weight"
+LOWER_TEMPERATURE = "lower_temperature"
+
+ACTIONS = (ASK_FOR_SOURCE, INCREASE_RETRIEVAL_WEIGHT, LOWER_TEMPERATURE)
 """The actions that caco's adapters carry out."""
 
 FAILED_CHECK = "check_failed"
@@ -140,6 +158,61 @@ class GatingPolicy(Settings):
     def message_for(self, language: str) -> str:
         """Return what to say instead of a withheld answer ("english" or "portuguese")."""
         return self.message if self.message is not None else _MESSAGES[language]
+
+
+def withheld(result: ValidationResult, action: str | None = None) -> bool:
+    """Whether the gating policy withholds an answer, and asks for an action if one is named."""
+    gate = result.gate
+    return gate is not None and gate.abstained and (action is None or action in gate.actions)
+
+
+def rejected(result: ValidationResult) -> bool:
+    """Whether an answer must not pass: it failed its check, or the gating policy withholds it."""
+    return result.is_hallucination or withheld(result)
+
+
+def explained(result: ValidationResult) -> str:
+    """Return what is wrong with an answer, or its summary; never empty."""
+    if feedback := result.feedback():
+        return feedback
+    # No claim is to blame: the answer is rejected as a whole.
+    reason = result.gate.reason if result.gate is not None else None
+    return f"{result.summary} ({reason})" if reason else result.summary
+
+
+def attempt_of(result: ValidationResult) -> Attempt:
+    """Return a verdict as an entry of a history; its feedback is "" when the answer passed."""
+    feedback = explained(result) if rejected(result) else ""
+    return Attempt(result.response, result.score, feedback)
+
+
+def actions_wanted(result: ValidationResult) -> list[str]:
+    """Return what the policy asks to be done before the next attempt, in its order."""
+    wanted = result.gate.actions if result.gate is not None else ()
+    return [action for action in wanted if action != ASK_FOR_SOURCE]
+
+
+def check_handlers(
+    handlers: Mapping[str, object], policy: GatingPolicy | None, owner: str = "the policy"
+) -> None:
+    """Raise unless a policy may ask for each action that there is a handler for.
+
+    Args:
+        handlers: What carries out an action, by its name.
+        policy: The policy in force, if any.
+        owner: What the policy is called in the error.
+
+    Raises:
+        ValueError: It never asks for the action, or the action is no handler's to carry out.
+        TypeError: A handler is not callable.
+    """
+    known = policy.on_abstain if policy is not None else ()
+    asked = [action for action in known if action != ASK_FOR_SOURCE]
+    for name, handler in handlers.items():
+        if name not in asked:
+            raise ValueError(f"on_action has {name!r}; {owner} asks for {asked}")
+        if not callable(handler):
+            raise TypeError(f"on_action[{name!r}] must be callable, not {handler!r}")
 
 
 def _none_entailed(result: ValidationResult) -> bool:

@@ -17,10 +17,10 @@ from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langchain_core.runnables import ConfigurableField, RunnableGenerator, RunnablePassthrough
 
 import caco
-from caco.gate import GatingPolicy
+from caco.gate import GatingPolicy, attempt_of
 from caco.testing import FakeClassifier
 from langchain_caco import CacoGuard, GuardedText, HallucinationError
-from langchain_caco.gating import attempt_of, policy_of
+from langchain_caco.gating import policy_of
 
 GOOD, BAD = "The sky is blue.", "The sky is green."
 DOCS = [Document(page_content=GOOD, id="sky")]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from caco.gate import withheld
 from caco.models import ValidationResult
 
 __all__ = ["Metrics"]
@@ -62,9 +63,8 @@ class Metrics:
 
     def answer(self, result: ValidationResult) -> None:
         """Count a checked answer."""
-        abstained = result.gate is not None and result.gate.abstained
         self._answers.labels(
-            result.status.value, _word(result.is_hallucination), _word(abstained)
+            result.status.value, _word(result.is_hallucination), _word(withheld(result))
         ).inc()
 
     def watch(self, lane: str, waiting: Callable[[], int]) -> None:
