@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
-from caco.checkworthy import beyond_declining, names_source, repeats_question
+from caco.checkworthy import beyond_declining, names_source, repeats_question, states
 from caco.extractor.base import ExtractorContract
 from caco.extractor.question import is_bare_answer, statement
 from caco.extractor.reference import resolve
@@ -29,12 +29,27 @@ _ASKING = re.compile(
 _IT_IS_FALSE = {"english": "It is not true that", "portuguese": "Não é verdade que"}
 _FOOTNOTE = re.compile(r"\s*\[\^[^\]\s]+\]:\s*")
 _TOLD_AS_QUESTION = re.compile(
-    r"(?:\w+[,!]? )?(?:did you know|(?:você )?sabia|vocês sabiam)(?:,?(?: that| que))? "
+    r"(?:\w+[,!]? )?(?:(?:did you know|(?:você )?sabia|vocês sabiam)(?:,?(?: that| que))?"
+    r"|(?:do you know|are you aware|você sabe),? (?:that|que)) "
     r"(?!(?:who|what|when|where|which|why|how|if|whether|any|quem|qual|quando|onde|se|como)\b)"
     r"(?P<told>(?:\S+ ){2,}\S+?) ?\?+",
     re.IGNORECASE,
 )
 """A statement dressed as a question: "Did you know that the bridge is 640 metres long?"."""
+_TOLD_THEN_ASKED = re.compile(
+    r"(?!(?:if|when|whenever|while|since|as|because|although|though|after|before|once|unless|given"
+    r"|should|whether|se|quando|caso|como|já|embora|depois|antes|enquanto|assim|or|ou"
+    r"|what|how|why|where|who|which|whose|o que|qual|quais|onde|quem|por que"
+    r"|do|does|did|is|are|was|were|has|have|had|can|could|would|will|may|might|must|shall)(?:n't)?\b)"
+    r"(?P<told>[^?]{10,}?)(?:[,;]| -) (?:(?:and|so|but|e|então|mas) )?"
+    r"(?:(?:do|does|did|would|will|can|could|shall|should|have|has|had|is|are|was|were|may)(?:n't)?"
+    r" (?:you|i|we|they|he|she|it|there|that|this|these|those|the|any\w*)\b"
+    r"|(?:what|how|why|when|where|who|which)\b|did you know|quer|gostaria|deseja|precisa|posso"
+    r"|você (?:quer|gostaria|sabia|sabe|deseja|precisa|já)|o que|qual|quais|quando|onde|quem"
+    r"|por que|que tal)(?: [^?]*)?\?+",
+    re.IGNORECASE,
+)
+"""A statement with a question after it: "The bridge is 640 metres long, shall I go on?"."""
 
 
 class RuleExtractor(ExtractorContract):
@@ -98,6 +113,8 @@ class RuleExtractor(ExtractorContract):
         if told:
             return f"{told['told']}."
         question = piece.reading.strip("\"' ")
+        if question.endswith("?") and (stated := self._stated_before_asking(question)):
+            return stated
         asks = question.endswith("?") and len(question.split()) >= _MIN_ASKING_WORDS
         if not asks or not _answers(following) or _ASKING.match(question):
             return ""
@@ -112,6 +129,12 @@ class RuleExtractor(ExtractorContract):
         if asserts:
             return f"{plain}."
         return f"{_IT_IS_FALSE[self.language]} {plain[0].lower()}{plain[1:]}."
+
+    def _stated_before_asking(self, question: str) -> str:
+        told = _TOLD_THEN_ASKED.fullmatch(question) if len(question) <= _MAX_QUESTION else None
+        if told and states(told["told"]) and is_checkworthy(told["told"], self.language):
+            return f"{told['told']}."
+        return ""
 
     def _worthy(self, piece: Segment, text: str) -> bool:
         footnote = _FOOTNOTE.match(text)
