@@ -18,7 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from caco.classifier.onnx import OnnxScorer
 from caco.evaluation import Dataset, Table, Validators, evaluate, read_dataset, take
 from caco.evaluation.measures import BINS, RESAMPLES, Estimate, measure
 from caco.evaluation.report import interval, number
+from caco.models import Status
 
 RIVALS = ("word_overlap", "tfidf_logistic")
 MOST_ECE = 0.08
@@ -94,6 +95,7 @@ def measure_set(dataset: Dataset, validators: Validators) -> dict[str, Any]:
         **report.to_dict(),
         "risks": report.risks,
         "flagged": [judgement.flagged for judgement in judged],
+        "claims_nothing": [judgement.status is Status.NO_CLAIMS for judgement in judged],
         "labels": report.labels,
     }
 
@@ -102,6 +104,25 @@ def show_progress(name: str, done: int, total: int) -> None:
     """Say every tenth of the way how far it is."""
     if done == total or done * 10 // total > (done - 16) * 10 // total:
         print(f"{name}: {done} of {total}", file=sys.stderr, flush=True)
+
+
+def claiming(results: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return the risks, verdicts and labels of all answers that claim something."""
+    rows = [
+        row
+        for found in results
+        for *row, nothing in zip(
+            found["risks"],
+            found["flagged"],
+            found["labels"],
+            found["claims_nothing"],
+            strict=True,
+        )
+        if not nothing
+    ]
+    return dict(
+        zip(("risks", "flagged", "labels"), map(list, zip(*rows, strict=True)), strict=True)
+    )
 
 
 def estimate_of(found: Mapping[str, Any], name: str) -> Estimate:
@@ -113,23 +134,28 @@ def goal_rows(dev: DevSet, found: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """Return a table row for each goal of a set."""
     rows = []
     for goal in dev.goals:
-        value = estimate_of(found, goal.measure)
-        reached = "-"
-        if value.value is not None:
-            reached = "goal" if value.value >= goal.goal else "floor"
-            reached = reached if value.value >= goal.floor else "under the floor"
-        rows.append(
-            (
-                dev.name,
-                str(found["rows"]),
-                goal.measure.replace("pair_accuracy", "accuracy").replace("_", " "),
-                interval(value),
-                f"{goal.floor:.2f}",
-                f"{goal.goal:.2f}",
-                reached,
+        name = goal.measure.replace("pair_accuracy", "accuracy").replace("_", " ")
+        rows.append(goal_row(dev.name, found["rows"], name, goal, estimate_of(found, goal.measure)))
+        if any(found["claims_nothing"]):
+            some = claiming([found])
+            estimates = measure(**some).estimates
+            label = f"{name}, of what claims something"
+            rows.append(
+                goal_row(dev.name, len(some["labels"]), label, goal, estimates[goal.measure])
             )
-        )
+        if goal.measure == "pair_accuracy":
+            alone = Estimate(found["model_accuracy"])
+            rows.append(goal_row(dev.name, found["rows"], f"{name}, model alone", goal, alone))
     return rows
+
+
+def goal_row(name: str, rows: int, what: str, goal: Goal, value: Estimate) -> tuple[str, ...]:
+    """Return a table row that says whether a measure reaches its goal."""
+    reached = "-"
+    if value.value is not None:
+        reached = "goal" if value.value >= goal.goal else "floor"
+        reached = reached if value.value >= goal.floor else "under the floor"
+    return name, str(rows), what, interval(value), f"{goal.floor:.2f}", f"{goal.goal:.2f}", reached
 
 
 def beside_rows(results: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, ...]]:
@@ -169,8 +195,10 @@ def tables(results: Mapping[str, Mapping[str, Any]]) -> list[Table]:
             ("set", "rows", "measure", "caco", "floor", "goal", "reached"),
             tuple(wanted),
             (
-                f"{RESAMPLES} bootstrap resamples. Accuracy: of the classifier on the pair. "
-                "Balanced accuracy at the default threshold.",
+                f"{RESAMPLES} bootstrap resamples. Accuracy: of the classifier on the pair; model "
+                "alone: without caco's rules and head. Balanced accuracy at the default threshold. "
+                "An answer that is only a question claims nothing (status NO_CLAIMS) and passes; "
+                "where such answers are labelled unsupported, the measure without them follows.",
             ),
         ),
         Table(
@@ -208,6 +236,7 @@ def pooled_table(results: Mapping[str, Mapping[str, Any]]) -> Table:
     if len(set(labels)) < 2:
         return Table("All answers pooled", ("", "value", "wanted"), ())
     estimates = measure(risks, flagged, labels).estimates
+    some = measure(**claiming(answers)).estimates
     grid = [step / 100 for step in range(1, 100)]
     best = max(grid, key=lambda at: balanced_accuracy_score(labels, [risk > at for risk in risks]))
     top = float(balanced_accuracy_score(labels, [risk > best for risk in risks]))
@@ -216,6 +245,7 @@ def pooled_table(results: Mapping[str, Mapping[str, Any]]) -> Table:
         ("AUROC", interval(estimates["auroc"]), ""),
         ("balanced accuracy", interval(estimates["balanced_accuracy"]), ""),
         ("ECE", interval(estimates["ece"]), f"at most {MOST_ECE}"),
+        ("ECE of what claims something", interval(some["ece"]), f"at most {MOST_ECE}"),
         (f"loss to the best threshold ({best:.2f})", number(top - own), f"at most {MOST_LOSS}"),
     )
     return Table(f"All {len(labels)} answers pooled", ("", "value", "wanted"), rows)

@@ -23,19 +23,19 @@ import numpy as np
 import numpy.typing as npt
 from machine import describe_machine
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+from sklearn.metrics import balanced_accuracy_score
 
-from caco.classifier.calibration import Calibration
+from caco.classifier.calibration import Calibration, logit
 from caco.classifier.model_files import MODEL_FOLDER
 from caco.classifier.nli import NLIClassifier
 from caco.classifier.onnx import OnnxScorer
 from caco.evaluation import read_dataset, take
+from caco.evaluation.measures import measure
 from caco.evaluation.rows import Row
 from caco.evidence import Corpus, as_documents
 from caco.extractor import RuleExtractor
 
 ROUNDS = 6
-BINS = 15
 CHUNK = 16
 
 Array = npt.NDArray[np.float64]
@@ -43,16 +43,10 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Answer:
-    """A labelled answer: for each claim the model's log-odds and ln(1 + unseen words)."""
+    """A labelled answer: for each claim the model's support and its words that no document has."""
 
-    claims: Array
+    claims: tuple[tuple[float, int], ...]
     bad: bool
-
-
-def logit(probability: float) -> float:
-    """Log-odds, with the probability held off 0 and 1."""
-    clipped = min(max(probability, 1e-4), 1 - 1e-4)
-    return math.log(clipped / (1 - clipped))
 
 
 def read_answers(rows: Sequence[Row], classifier: NLIClassifier) -> list[Answer]:
@@ -61,7 +55,7 @@ def read_answers(rows: Sequence[Row], classifier: NLIClassifier) -> list[Answer]
     found: list[Answer] = []
     for start in range(0, len(rows), CHUNK):
         part = rows[start : start + CHUNK]
-        claims = [
+        extracted = [
             [c for c in extractor.claims(row.response, "", row.prompt) if c.checkworthy]
             for row in part
         ]
@@ -69,11 +63,11 @@ def read_answers(rows: Sequence[Row], classifier: NLIClassifier) -> list[Answer]
             Corpus(as_documents(row.context), classifier.language, classifier.window_words)
             for row in part
         ]
-        searches = classifier.search(claims, corpora)
+        searches = classifier.search(extracted, corpora)
         for row, group in zip(part, searches, strict=True):
             if group:
-                features = [(logit(s.support), math.log1p(s.unseen_words)) for s in group]
-                found.append(Answer(np.array(features), row.label))
+                claims = tuple((search.support, search.unseen_words) for search in group)
+                found.append(Answer(claims, row.label))
     return found
 
 
@@ -81,43 +75,33 @@ def fit(sets: Sequence[Sequence[Answer]]) -> Calibration:
     """Fit the head on several sets, each answer by its riskiest claim."""
     head = Calibration()
     for _ in range(ROUNDS):
-        features: list[Array] = []
+        features: list[tuple[float, float]] = []
         labels: list[bool] = []
         weights: list[float] = []
         for answers in sets:
             counts = np.bincount([answer.bad for answer in answers], minlength=2)
             for answer in answers:
-                features.append(answer.claims[int(np.argmin(log_odds(head, answer)))])
+                support, unseen = answer.claims[int(supports(head, answer).argmin())]
+                features.append((logit(support), math.log1p(unseen)))
                 labels.append(not answer.bad)
                 weights.append(1 / counts[int(answer.bad)])
         scale = len(labels) / sum(weights)
         model = LogisticRegression(max_iter=1000).fit(
             np.array(features), labels, sample_weight=np.array(weights) * scale
         )
-        slope, unseen = model.coef_[0]
-        head = Calibration(float(slope), float(model.intercept_[0]), float(-unseen))
+        slope, against = model.coef_[0]
+        head = Calibration(float(slope), float(model.intercept_[0]), float(-against))
     return head
 
 
-def log_odds(head: Calibration, answer: Answer) -> Array:
-    """The head's log-odds of support for each claim."""
-    entailed, unseen = answer.claims.T
-    values: Array = head.scale * entailed + head.bias - head.unseen * unseen
-    return values
+def supports(head: Calibration, answer: Answer) -> Array:
+    """The head's probability of support for each claim."""
+    return np.array([head.support(support, unseen) for support, unseen in answer.claims])
 
 
 def risks(head: Calibration, answers: Sequence[Answer]) -> Array:
     """One risk for each answer."""
-    return np.array([1 / (1 + math.exp(float(log_odds(head, a).min()))) for a in answers])
-
-
-def calibration_error(risk: Array, bad: npt.NDArray[np.bool_]) -> float:
-    """Expected calibration error over equal-width bins."""
-    place = np.minimum((risk * BINS).astype(int), BINS - 1)
-    return sum(
-        float((place == b).mean() * abs(risk[place == b].mean() - bad[place == b].mean()))
-        for b in np.unique(place)
-    )
+    return np.array([1 - float(supports(head, answer).min()) for answer in answers])
 
 
 def row_of(name: str, answers: Sequence[Answer], heads: Sequence[Calibration]) -> str:
@@ -126,10 +110,11 @@ def row_of(name: str, answers: Sequence[Answer], heads: Sequence[Calibration]) -
     cells = [f"{name:26s}{len(answers):6d}"]
     for head in heads:
         risk = risks(head, answers)
+        own = measure(risk.tolist(), (risk > 0.5).tolist(), bad.tolist(), resamples=1).estimates
         best = max(balanced_accuracy_score(bad, risk > t) for t in np.linspace(0.02, 0.98, 97))
         cells.append(
-            f"{roc_auc_score(bad, risk):8.3f}{balanced_accuracy_score(bad, risk > 0.5):8.3f}"
-            f"{best:8.3f}{calibration_error(risk, bad):8.3f}"
+            f"{own['auroc'].value:8.3f}{own['balanced_accuracy'].value:8.3f}"
+            f"{best:8.3f}{own['ece'].value:8.3f}"
         )
     return "  ".join(cells)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-__all__ = ["Calibration"]
+__all__ = ["Calibration", "logit"]
 
 _EXP_LIMIT = 700.0
 """Below where `math.exp` overflows (709.8)."""
@@ -39,7 +39,13 @@ class Calibration(NamedTuple):
         """
         if self == Calibration():
             return entailment
-        clipped = min(max(entailment, 1e-6), 1 - 1e-6)
-        logit = self.scale * math.log(clipped / (1 - clipped)) + self.bias
-        against = -logit + self.unseen * math.log1p(unseen_words)
+        against = (
+            self.unseen * math.log1p(unseen_words) - self.scale * logit(entailment) - self.bias
+        )
         return 1 / (1 + math.exp(min(against, _EXP_LIMIT)))
+
+
+def logit(probability: float) -> float:
+    """Return the log-odds of a probability, which is held 1e-6 off 0 and 1."""
+    clipped = min(max(probability, 1e-6), 1 - 1e-6)
+    return math.log(clipped / (1 - clipped))
