@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -120,14 +119,8 @@ def test_loops_in_several_threads_share_a_guard(rag, validator):
         check(list(pool.map(loop, QUESTIONS)))
 
 
-def test_the_loop_is_free_while_the_model_works():
-    """With the embedded model; other work on the loop waits less than 100 ms.
-
-    The best of three: a busy machine may hold up a loop that nothing of ours blocks, but a blocked
-    one is held up every time.
-    """
-    guard = CacoGuard()
-    guard.invoke({"answer": "Box 1 holds nuts.", "context": "Box 1 holds nuts."})
+def test_the_loop_is_free_while_the_model_works(loop_watch, watched_validator):
+    guard = CacoGuard(validator=watched_validator)
 
     def row(number):
         shelves = range(10 * number, 10 * number + 3)
@@ -136,17 +129,7 @@ def test_the_loop_is_free_while_the_model_works():
             "context": [f"In room {n} of house {number} there are {n} lamps." for n in range(8)],
         }
 
-    async def main(turn):
-        work = asyncio.gather(*(guard.ainvoke(row(4 * turn + n)) for n in range(4)))
-        longest, started = 0.0, time.perf_counter()
-        last = started
-        while not work.done():
-            await asyncio.sleep(0.002)
-            now = time.perf_counter()
-            longest, last = max(longest, now - last), now
-        assert all(out["validation"].is_hallucination for out in await work)
-        return longest, last - started
+    async def main():
+        return await asyncio.gather(*(guard.ainvoke(row(number)) for number in range(4)))
 
-    turns = [asyncio.run(main(turn)) for turn in range(3)]
-    assert min(total for _, total in turns) > 0.1, "too little work to tell"
-    assert min(longest for longest, _ in turns) < 0.1
+    assert all(out["validation"].is_hallucination for out in loop_watch.run(main))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
@@ -198,27 +197,3 @@ def withholding() -> Validator:
     """Like ``validator``, with a gate that withholds every answer."""
     policy = WithholdAll(abstain_if=("contradiction",))
     return Validator(classifier=FakeClassifier(verbatim), policy=policy)
-
-
-@pytest.fixture
-def loop_lag():
-    """Run a coroutine function and return its result and the loop's worst delay in seconds."""
-
-    async def watched(work: Callable[[], Any]) -> tuple[Any, float]:
-        worst, running = 0.0, True
-
-        async def watch() -> None:
-            nonlocal worst
-            while running:
-                start = time.perf_counter()
-                await asyncio.sleep(0.005)
-                worst = max(worst, time.perf_counter() - start - 0.005)
-
-        watcher = asyncio.create_task(watch())
-        await asyncio.sleep(0.02)
-        result = await work()
-        running = False
-        await watcher
-        return result, worst
-
-    return lambda work: asyncio.run(watched(work))
