@@ -603,6 +603,12 @@ def test_what_shares_no_word_with_a_claim_does_not_contradict_it(
     assert claim.evidence == ""
 
 
+def test_a_lone_premise_may_contradict_in_other_words(validator: caco.Validator) -> None:
+    fee = "A taxa é de 50 euros por mês."
+    claim = validator.validate("The fee is 35 euros.", fee).claims[0]
+    assert (claim.label, claim.evidence) == (caco.Labels.VALUE_CONTRADICTION, fee)
+
+
 @pytest.mark.parametrize("label", [caco.Labels.VALUE_NEUTRAL, caco.Labels.VALUE_CONTRADICTION])
 @pytest.mark.parametrize("score", [0.0, 0.3, 1.0])
 def test_an_unsure_failing_label_never_passes(label: caco.Labels, score: float) -> None:
