@@ -82,5 +82,16 @@ def licence_table() -> str:
     return "\n".join(head + rows)
 
 
+def licences() -> str:
+    """Markdown list: each licence that is stated, with its sets."""
+    named: dict[str, list[str]] = {}
+    for source in NLI + EVIDENCE:
+        licence, _, what = source.licence.rstrip(")").rpartition(" (")
+        named.setdefault(licence, []).append(what)
+    return "\n".join(
+        f"- {licence}: {'; '.join(dict.fromkeys(what))}" for licence, what in named.items()
+    )
+
+
 if __name__ == "__main__":
     print(licence_table())

@@ -332,12 +332,16 @@ class Corpus:
 
         What stands around a sentence sways a small model; these premises do not depend on it. The
         best segment of every document that is about as like the claim is among them, so that all
-        who support it and all who contradict it are heard.
+        who support it and all who contradict it are heard. Where no segment shares a word with the
+        claim, all are there, if they are few.
 
         Args:
             claim: The claim's words.
             ranked: What `likeliest` returned for it.
         """
+        if not ranked and len(self.places) <= _MOST_CLOSEST:
+            # In another language than the claim, any of a few sentences may be the one.
+            return [Premise((place,)) for place in self.places]
         about = [claim.subject_share(content_words(self.places[i].segment.reading)) for i in ranked]
         premises: list[Premise] = []
         readings: set[str] = set()

@@ -609,6 +609,14 @@ def test_a_lone_premise_may_contradict_in_other_words(validator: caco.Validator)
     assert (claim.label, claim.evidence) == (caco.Labels.VALUE_CONTRADICTION, fee)
 
 
+def test_a_sentence_in_another_language_is_read_by_itself() -> None:
+    document = "The machine washes wool at thirty degrees. It does not dry clothes."
+    answer = "A máquina lava lã a trinta graus."
+    claim = caco.Validator(language="portuguese").validate(answer, document).claims[0]
+    assert claim.label is caco.Labels.VALUE_ENTAILMENT
+    assert claim.evidence == "The machine washes wool at thirty degrees."
+
+
 @pytest.mark.parametrize("label", [caco.Labels.VALUE_NEUTRAL, caco.Labels.VALUE_CONTRADICTION])
 @pytest.mark.parametrize("score", [0.0, 0.3, 1.0])
 def test_an_unsure_failing_label_never_passes(label: caco.Labels, score: float) -> None:
