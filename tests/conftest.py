@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import importlib
 import ipaddress
 import os
 import socket
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -24,6 +27,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 settings.register_profile("caco", derandomize=True, deadline=None, database=None)
 settings.load_profile("caco")
 
+_TRAINING = Path(__file__).parent.parent / "training"
 _SOCKET_METHODS = ("connect", "connect_ex")
 
 
@@ -77,6 +81,18 @@ def _network_only_where_marked(
     _guard_sockets["allowed"] = request.node.get_closest_marker("network") is not None
     yield
     _guard_sockets["allowed"] = False
+
+
+@pytest.fixture(scope="module")
+def import_training() -> Iterator[Callable[[str], ModuleType]]:
+    """Import a script of ``training/`` by its name; the module is forgotten afterwards."""
+    before = set(sys.modules)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(_TRAINING))
+        yield importlib.import_module
+    for name in set(sys.modules) - before:
+        if str(_TRAINING) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
 
 
 class LoopWatch:

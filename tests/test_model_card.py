@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
-TRAINING = ROOT / "training"
-MODEL = ROOT / "core" / "caco" / "model"
+MODEL = Path(__file__).parent.parent / "core" / "caco" / "model"
 
 
 @pytest.fixture(scope="module")
-def model_card():
-    before = set(sys.modules)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(TRAINING))
-        yield importlib.import_module("model_card")
-    for name in set(sys.modules) - before:
-        if str(TRAINING) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
+def model_card(import_training) -> ModuleType:
+    return import_training("model_card")
 
 
 @pytest.fixture

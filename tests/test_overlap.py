@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import gzip
-import importlib
 import json
-import sys
-from pathlib import Path
 
 import pytest
-
-TRAINING = Path(__file__).parent.parent / "training"
 
 DOCUMENT = " ".join(
     f"On day {n} the keeper of lighthouse number {n} wrote {n + 3} lines on the sea near {place}."
@@ -33,14 +28,8 @@ OTHER = "Several children are building a tall tower of wooden blocks on the kitc
 
 
 @pytest.fixture(scope="module")
-def overlap():
-    before = set(sys.modules)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(TRAINING))
-        yield importlib.import_module("overlap")
-    for name in set(sys.modules) - before:
-        if str(TRAINING) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
+def overlap(import_training):
+    return import_training("overlap")
 
 
 @pytest.fixture(scope="module")
