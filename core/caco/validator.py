@@ -144,8 +144,8 @@ class Validator:
         return float(getattr(self.aggregator, "threshold", self._threshold))
 
     def preload(self) -> None:
-        """Load the model now rather than at the first check."""
-        self.validate("The sky is blue.", "The sky is blue in the day and black at night.")
+        """Load now what the first check would load: the model, and what finds sentences' ends."""
+        self.validate("The sky is blue.", "By day the sky is blue. At night it is black.")
 
     def validate(
         self, response: str, context: Context, prompt: str | None = None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import random
+import subprocess
+import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -167,3 +169,18 @@ def test_blocks_of_claims_change_nothing(monkeypatch, side_by_side: int) -> None
     assert results == alone
     blocks = -(-2 * len(items) // side_by_side)
     assert blocks <= len(scorer.calls) <= 3 * blocks
+
+
+def test_preload_leaves_nothing_to_import_to_the_first_check() -> None:
+    script = """
+import sys, caco
+validator = caco.Validator()
+validator.preload()
+before = set(sys.modules)
+validator.validate("It is late. Mr. Smith left.", "Mr. Smith left at 5 p.m. It is late.")
+print(*sorted(set(sys.modules) - before))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == []
