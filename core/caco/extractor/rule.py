@@ -40,7 +40,10 @@ _TOLD_THEN_ASKED = re.compile(
     r"(?!(?:if|when|whenever|while|since|as|because|although|though|after|before|once|unless|given"
     r"|should|whether|se|quando|caso|como|já|embora|depois|antes|enquanto|assim|or|ou"
     r"|what|how|why|where|who|which|whose|o que|qual|quais|onde|quem|por que"
-    r"|do|does|did|is|are|was|were|has|have|had|can|could|would|will|may|might|must|shall)(?:n't)?\b)"
+    r"|do|does|did|is|are|was|were|has|have|had|can|could|would|will|may|might|must|shall)(?:n't)?\b"
+    r"|(?:i|we|eu|nós|isso)\b"
+    r"|(?:that|this|those|these)(?:'s| (?:is|are|was|were|covers?|should|sums?))\b"
+    r"|you(?:'re| are) (?:absolutely |quite )?(?:right|correct)\b)"
     r"(?P<told>[^?]{10,}?)(?:[,;]| -) (?:(?:and|so|but|e|então|mas) )?"
     r"(?:(?:do|does|did|would|will|can|could|shall|should|have|has|had|is|are|was|were|may)(?:n't)?"
     r" (?:you|i|we|they|he|she|it|there|that|this|these|those|the|any\w*)\b"
@@ -49,7 +52,10 @@ _TOLD_THEN_ASKED = re.compile(
     r"|por que|que tal)(?: [^?]*)?\?+",
     re.IGNORECASE,
 )
-"""A statement with a question after it: "The bridge is 640 metres long, shall I go on?"."""
+"""A statement with a question after it: "The bridge is 640 metres long, shall I go on?".
+
+Not one about the answer itself: "Those are the main points, shall I go on?".
+"""
 
 
 class RuleExtractor(ExtractorContract):
