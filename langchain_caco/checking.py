@@ -40,7 +40,7 @@ from langchain_caco.convert import (
 )
 from langchain_caco.gating import policy_of
 
-__all__ = ["AnswerChecker", "Check", "OnFail", "Streaming", "rejected"]
+__all__ = ["AnswerChecker", "Check", "OnFail", "Streaming"]
 
 logger = logging.getLogger(__name__)
 

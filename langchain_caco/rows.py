@@ -12,8 +12,9 @@ from langchain_core.callbacks.manager import adispatch_custom_event, dispatch_cu
 from langchain_core.runnables import RunnableConfig
 
 from caco.errors import HallucinationError
+from caco.gate import rejected
 from caco.models import ValidationResult
-from langchain_caco.checking import AnswerChecker, Check, rejected
+from langchain_caco.checking import AnswerChecker, Check
 from langchain_caco.convert import is_complete_message, merged, trailing_chunk, without_metadata
 
 __all__ = [

@@ -21,7 +21,7 @@ from llama_index.core.prompts import BasePromptTemplate, PromptTemplate
 from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 
-from caco.gate import GatingPolicy, explained, rejected
+from caco.gate import GatingPolicy, attempt_of, rejected
 from caco.governance import RagCaiConfig
 from caco.models import Attempt, Status, ValidationResult
 from caco.receipts import Receipt, Sink
@@ -73,12 +73,11 @@ class _Checked:
     response: Response | PydanticResponse
     streamed: type[StreamingResponse] | type[AsyncStreamingResponse] | None
     result: ValidationResult
-    feedback: str
     actions: tuple[str, ...] = ()
 
     @property
     def attempt(self) -> Attempt:
-        return Attempt(self.result.response, self.result.score, self.feedback, self.actions)
+        return replace(attempt_of(self.result), actions=self.actions)
 
 
 @dataclass
@@ -102,7 +101,7 @@ class _Run:
         text = self.prompt.format(
             query_str=self.question.query_str,
             response=last.result.response,
-            feedback=last.feedback,
+            feedback=last.attempt.feedback,
         )
         # Retrieval must not be led astray by the earlier answer.
         return RetriedQuery(
@@ -323,11 +322,10 @@ def _badness(result: ValidationResult) -> tuple[bool, bool, float, int]:
 
 def _checked(given: RESPONSE_TYPE, text: str, result: ValidationResult) -> _Checked:
     response = as_response(given)
-    feedback = explained(result) if rejected(result) else ""
     if isinstance(response, (StreamingResponse, AsyncStreamingResponse)):
         read = Response(text, response.source_nodes, response.metadata)
-        return _Checked(read, type(response), result, feedback)
-    return _Checked(response, None, result, feedback)
+        return _Checked(read, type(response), result)
+    return _Checked(response, None, result)
 
 
 def _as_stream(

@@ -1,12 +1,12 @@
 """Write the model card of the packaged weights, from what is measured on them.
 
-usage: python training/model_card.py MODEL [--data DEV] [--kept FILE]
+usage: python training/model_card.py MODEL [--kept FILE]
 
 The prose is in ``model_card.md``; what changes with the weights is put in: the version and the head
 from MODEL/config.json, the training sets and their licences from ``sources.py``, and the figures.
-``--data`` measures the inference sets anew, one pair a run; ``--kept`` takes the figures of the
-whole engine from what ``benchmarks/accuracy.py --keep FILE`` stored. Both are kept in
-``model_card.json`` with the SHA-256 of the weights, and figures of other weights are refused.
+``--kept`` takes the figures from what ``benchmarks/accuracy.py --keep FILE`` stored of these very
+weights; they are kept in ``model_card.json`` with the SHA-256 of the weights and the head, and
+figures of others are refused.
 """
 
 from __future__ import annotations
@@ -19,38 +19,23 @@ from typing import Any
 
 from sources import licences
 
-from caco.classifier.onnx import OnnxScorer
-from caco.classifier.scoring import COLUMNS
-from caco.evaluation import read_dataset, take
 from caco.evaluation.measures import wilson_interval
 
 HERE = Path(__file__).parent
 FIGURES = HERE / "model_card.json"
-INFERENCE = {"nli_mnli_dev": 1000, "nli_pt_assin2_dev": None, "nli_pt_inferbr_val": None}
-"""Development sets of pairs, and how many rows of each, after a shuffle with seed 0."""
 ENGINE = ("auroc", "balanced_accuracy", "ece")
 
 Figures = dict[str, Any]
 
 
-def accuracies(model: Path, data: Path) -> dict[str, list[int]]:
-    """Return how many pairs of each inference set the model alone gets right, and of how many.
-
-    Where a set tells entailment from the rest only, so does the measure.
-    """
-    scorer = OnnxScorer(model)
-    found: dict[str, list[int]] = {}
-    for name, limit in INFERENCE.items():
-        rows = take(read_dataset(data / f"{name}.jsonl.gz"), limit).rows
-        scores = scorer.score([(str(row.context), row.response) for row in rows])
-        said = [COLUMNS[place] for place in scores.probabilities.argmax(axis=1)]
-        two = any(row.gold not in COLUMNS for row in rows)
-        right = [
-            (label == "entailment") == (row.gold == "entailment") if two else label == row.gold
-            for label, row in zip(said, rows, strict=True)
-        ]
-        found[name] = [sum(right), len(right)]
-    return found
+def inference_figures(kept: Path) -> dict[str, list[int]]:
+    """Return how many pairs of each inference set the model alone gets right, and of how many."""
+    stored = json.loads(kept.read_text(encoding="utf-8"))
+    return {
+        name: [round(found["model_accuracy"] * found["rows"]), found["rows"]]
+        for name, found in stored.items()
+        if found["kind"] == "pairs"
+    }
 
 
 def engine_figures(kept: Path) -> dict[str, Figures]:
@@ -92,7 +77,7 @@ def card(config: Figures, figures: Figures) -> str:
     """
     key = [config["files"]["model.onnx"], config["calibration"]]
     if figures["model"] != key:
-        raise ValueError("the figures are of other weights: measure anew (--data and --kept)")
+        raise ValueError("the figures are of other weights: measure anew (--kept)")
     return Template((HERE / "model_card.md").read_text(encoding="utf-8")).substitute(
         config["calibration"],
         version=config["version"],
@@ -108,16 +93,13 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("model", type=Path, help="folder of the packaged weights")
-    parser.add_argument("--data", type=Path, help="folder with the development sets")
     parser.add_argument("--kept", type=Path, help="what benchmarks/accuracy.py stored")
     arguments = parser.parse_args()
-    if (arguments.data is None) != (arguments.kept is None):
-        parser.error("--data and --kept go together")
     config = json.loads((arguments.model / "config.json").read_text(encoding="utf-8"))
-    if arguments.data is not None:
+    if arguments.kept is not None:
         figures = {
             "model": [config["files"]["model.onnx"], config["calibration"]],
-            "inference": accuracies(arguments.model, arguments.data),
+            "inference": inference_figures(arguments.kept),
             "engine": engine_figures(arguments.kept),
         }
         FIGURES.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")

@@ -17,7 +17,6 @@ from itertools import pairwise
 from types import MappingProxyType
 
 from caco.evidence import Context, as_documents
-from caco.gate import withheld
 from caco.models import ClaimResult, Document, Evidence, Labels, Status, ValidationResult
 
 __all__ = ["VERDICT_WORDS", "render_fragment", "render_html"]
@@ -201,7 +200,7 @@ def _verdict(result: ValidationResult, words: Mapping[str, str]) -> str:
         f'<p class="verdict {key}"><strong>{words[key]}</strong> ({risk})</p>',
         f'<p class="summary">{_isolated(result.summary)}</p>',
     ]
-    if result.gate is not None and withheld(result):
+    if result.gate is not None and result.gate.abstained:
         text = words["withheld"].format(reason=result.gate.reason)
         lines.append(f'<p class="gate">{_escaped(text)}</p>')
     return "\n".join(lines)

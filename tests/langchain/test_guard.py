@@ -24,9 +24,9 @@ from langchain_core.runnables import (
 )
 
 import caco
+from caco.gate import rejected
 from caco.testing import FakeClassifier
 from langchain_caco import CacoGuard, GuardedText, HallucinationError
-from langchain_caco.checking import rejected
 
 GOOD, BAD = "The sky is blue.", "The sky is green."
 DOCS = [Document(page_content=GOOD, id="sky")]

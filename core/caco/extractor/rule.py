@@ -119,9 +119,11 @@ class RuleExtractor(ExtractorContract):
         if told:
             return f"{told['told']}."
         question = piece.reading.strip("\"' ")
-        if question.endswith("?") and (stated := self._stated_before_asking(question)):
+        if not question.endswith("?"):
+            return ""
+        if stated := self._stated_before_asking(question):
             return stated
-        asks = question.endswith("?") and len(question.split()) >= _MIN_ASKING_WORDS
+        asks = len(question.split()) >= _MIN_ASKING_WORDS
         if not asks or not _answers(following) or _ASKING.match(question):
             return ""
         if following is None or OFFERS.search(question):
